@@ -327,7 +327,7 @@ pub(crate) fn made_by(record: &StreamRecord) -> Option<String> {
 
 /// The row that an item holds, where every value is of its type and none is missing.
 pub(crate) fn fitting_row(entity: &Entity, item: &Item) -> std::result::Result<Attributes, Unfit> {
-    let row = row::stored(entity, item).map_err(|error| Unfit(error.to_string()))?;
+    let row = row::decode_as_stored(entity, item).map_err(|error| Unfit(error.to_string()))?;
     for attribute in entity.attributes.iter().filter(|attribute| attribute.alias.is_none()) {
         match row.get(&attribute.name) {
             Some(value) => {

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use singlet_cost::{Bill, CostReport, cost_report, dollars, expected_operations, figure, region_prices, stored_bytes};
 use singlet_model::Model;
 
-use crate::escape::{code, markdown, xml};
-use crate::table::Table;
+use crate::escape::{escape_markdown, escape_xml, inline_code};
+use crate::table::MarkdownTable;
 
 /// The region whose prices the document shows.
 const REGION: &str = "us-east-1";
 
 /// What a model costs; nothing where no rate is estimated.
-pub fn report(model: &Model) -> Option<CostReport> {
+pub fn model_cost(model: &Model) -> Option<CostReport> {
     let operations = expected_operations(model);
     let estimated = model.estimates.iter().any(|estimate| estimate.rate.is_some());
     let prices = region_prices(REGION).ok().filter(|_| estimated)?;
@@ -20,7 +20,7 @@ pub fn report(model: &Model) -> Option<CostReport> {
 }
 
 /// The sentence above the tables.
-pub fn sentence(report: &CostReport) -> String {
+pub fn cost_sentence(report: &CostReport) -> String {
     format!(
         "A month at the estimates, in {} at the prices of {}; `singlet cost` shows what it rests on.",
         report.region, report.prices_as_of
@@ -28,13 +28,14 @@ pub fn sentence(report: &CostReport) -> String {
 }
 
 /// Each operation and what it takes, then all of it at several times the estimates, then the claims.
-pub fn tables(report: &CostReport) -> String {
+pub fn cost_tables(report: &CostReport) -> String {
     let mut out = String::new();
     if let Some(month) = report.month() {
-        let mut operations = Table::new(["Operation", "Runs a month", "Read units", "Write units", "On demand"]);
+        let mut operations =
+            MarkdownTable::new(["Operation", "Runs a month", "Read units", "Write units", "On demand"]);
         for operation in &month.operations {
             operations.row(vec![
-                code(&operation.name),
+                inline_code(&operation.name),
                 operation.runs.map_or_else(|| "no rate".to_owned(), figure),
                 figure(operation.read_units),
                 figure(operation.write_units),
@@ -44,7 +45,7 @@ pub fn tables(report: &CostReport) -> String {
         let _ = write!(out, "{}", operations.text());
     }
     let factors = report.months.iter().map(|month| format!("{}×", month.factor));
-    let mut months = Table::new(std::iter::once(String::new()).chain(factors));
+    let mut months = MarkdownTable::new(std::iter::once(String::new()).chain(factors));
     let mut line = |name: &str, of: &dyn Fn(&Bill) -> String| {
         months.row(
             std::iter::once(name.to_owned())
@@ -61,11 +62,11 @@ pub fn tables(report: &CostReport) -> String {
     line("Stored, GB", &|month| figure(month.stored_gb));
     let _ = write!(out, "{}", months.text());
     if !report.claims.is_empty() {
-        let mut claims = Table::new(["The document says", "", "It is"]);
+        let mut claims = MarkdownTable::new(["The document says", "", "It is"]);
         for claim in &report.claims {
             let holds = if claim.holds { "holds" } else { "is wrong" };
-            let said = format!("{}: {}", markdown(&claim.about), code(&claim.said));
-            claims.row(vec![said, holds.to_owned(), code(&claim.found)]);
+            let said = format!("{}: {}", escape_markdown(&claim.about), inline_code(&claim.said));
+            claims.row(vec![said, holds.to_owned(), inline_code(&claim.found)]);
         }
         let _ = write!(out, "{}", claims.text());
     }
@@ -74,7 +75,7 @@ pub fn tables(report: &CostReport) -> String {
 
 /// Dollars as code: some readers of Markdown take what stands between two signs for a formula.
 fn price(amount: f64) -> String {
-    code(&dollars(amount))
+    inline_code(&dollars(amount))
 }
 
 /// The most bars of a drawing: the dearest.
@@ -86,7 +87,7 @@ const WIDTH: usize = 640;
 const STYLE: &str = "text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328}.card{fill:#ffffff;stroke:#d0d7de}.bar{fill:#4f8fd0}.title{font-weight:600}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.card{fill:#0d1117;stroke:#30363d}.bar{fill:#3b6ea5}}";
 
 /// The dearest operations, and what is kept, as bars.
-pub fn drawing(report: &CostReport) -> Option<String> {
+pub fn cost_drawing(report: &CostReport) -> Option<String> {
     let month = report.month()?;
     let mut lines: Vec<(&str, f64)> = month
         .operations
@@ -104,7 +105,7 @@ pub fn drawing(report: &CostReport) -> Option<String> {
     let most = lines.first()?.1;
     let height = 48 + lines.len() * BAR_HEIGHT;
     let title = format!("What a month of {} costs", report.model);
-    let title = xml(&title);
+    let title = escape_xml(&title);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n<style>{STYLE}</style>\n<rect class=\"card\" x=\".5\" y=\".5\" width=\"{}\" height=\"{}\" rx=\"8\"/>\n<text class=\"title\" x=\"16\" y=\"24\">{title}</text>\n",
         WIDTH - 1,
@@ -117,10 +118,10 @@ pub fn drawing(report: &CostReport) -> Option<String> {
             svg,
             "<text x=\"16\" y=\"{}\">{}</text>\n<rect class=\"bar\" x=\"{NAME_WIDTH}\" y=\"{top}\" width=\"{width:.1}\" height=\"14\"/>\n<text x=\"{:.1}\" y=\"{}\">{}</text>",
             top + 11,
-            xml(name),
+            escape_xml(name),
             NAME_WIDTH as f64 + width + 8.0,
             top + 11,
-            xml(&dollars(*price))
+            escape_xml(&dollars(*price))
         );
     }
     svg.push_str("</svg>\n");

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use singlet_model::Model;
 use singlet_model::model::{Entity, Kept, Personal};
 
-use crate::drawing::{Edge, End, Form, Graph, Node};
-use crate::escape::{code, mermaid, prose};
-use crate::table::Table;
+use crate::drawing::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
+use crate::escape::{escape_mermaid, escape_prose, inline_code};
+use crate::table::MarkdownTable;
 
 /// One way that changes of an entity's rows go.
-struct Flow<'m> {
+struct ChangeFlow<'m> {
     /// The entity.
     from: &'m str,
     /// Where they go.
@@ -26,14 +26,14 @@ const LAKE: &str = "lake";
 const BOTH_IMAGES: &str = "both_images";
 
 /// All of them; none where the table has no stream.
-fn flows(model: &Model) -> Vec<Flow<'_>> {
+fn flows(model: &Model) -> Vec<ChangeFlow<'_>> {
     if model.table.stream.is_none() {
         return Vec::new();
     }
     let mut all = Vec::new();
     for entity in model.entities.iter().filter(|entity| entity.mirror.is_none()) {
         let from = entity.name.as_str();
-        let within = |to: String, what: String| Flow {
+        let within = |to: String, what: String| ChangeFlow {
             from,
             to,
             what,
@@ -58,13 +58,13 @@ fn flows(model: &Model) -> Vec<Flow<'_>> {
             .webhooks
             .iter()
             .filter(|webhook| webhook.after.entity == entity.id);
-        all.extend(webhooks.map(|webhook| Flow {
+        all.extend(webhooks.map(|webhook| ChangeFlow {
             is_outside: true,
             ..within(format!("webhook {}", webhook.name), webhook.after.shown(from))
         }));
         // A lake is made of both images; what Singlet keeps for itself is nobody's row.
         if entity.role.is_none() && model.table.stream.as_deref() == Some(BOTH_IMAGES) {
-            all.push(Flow {
+            all.push(ChangeFlow {
                 is_outside: true,
                 ..within(LAKE.to_owned(), in_lake(entity))
             });
@@ -105,7 +105,7 @@ fn in_lake(entity: &Entity) -> String {
 }
 
 /// The places, each once.
-fn places<'f>(flows: &'f [Flow<'_>]) -> Vec<&'f str> {
+fn places<'f>(flows: &'f [ChangeFlow<'_>]) -> Vec<&'f str> {
     let mut all: Vec<&str> = Vec::new();
     for name in flows
         .iter()
@@ -120,7 +120,7 @@ fn places<'f>(flows: &'f [Flow<'_>]) -> Vec<&'f str> {
 }
 
 /// The drawing. What depends on who runs it is dashed.
-pub fn graph(model: &Model) -> Graph {
+pub fn flow_graph(model: &Model) -> Graph {
     let flows = flows(model);
     let places = places(&flows);
     let is_entity = |name: &str| flows.iter().any(|flow| flow.from == name);
@@ -129,35 +129,35 @@ pub fn graph(model: &Model) -> Graph {
         title: "Where data goes".to_owned(),
         nodes: places
             .iter()
-            .map(|name| Node {
+            .map(|name| DrawnBox {
                 title: (*name).to_owned(),
                 lines: Vec::new(),
-                form: if is_entity(name) { Form::Box } else { Form::Round },
+                form: if is_entity(name) { BoxForm::Box } else { BoxForm::Round },
             })
             .collect(),
         edges: flows
             .iter()
             .filter_map(|flow| {
-                Some(Edge {
+                Some(DrawnArrow {
                     from: number(flow.from)?,
                     to: number(&flow.to)?,
                     label: Vec::new(),
                     dashed: flow.is_outside,
-                    tail: End::Plain,
-                    head: End::Arrow,
+                    tail: ArrowEnd::Plain,
+                    head: ArrowEnd::Arrow,
                 })
             })
             .collect(),
     }
 }
 
-/// The same as Mermaid.
-pub fn diagram(model: &Model) -> String {
+/// Where changes go, as Mermaid.
+pub fn flow_diagram(model: &Model) -> String {
     let flows = flows(model);
     let places = places(&flows);
     let mut out = String::from("flowchart LR\n");
     for (number, name) in places.iter().enumerate() {
-        let title = mermaid(name);
+        let title = escape_mermaid(name);
         let _ = match flows.iter().any(|flow| flow.from == *name) {
             true => writeln!(out, "  p{number}[\"{title}\"]"),
             false => writeln!(out, "  p{number}([\"{title}\"])"),
@@ -173,11 +173,15 @@ pub fn diagram(model: &Model) -> String {
     out
 }
 
-/// The same as a table; nothing where no change goes anywhere.
-pub fn table(model: &Model) -> String {
-    let mut table = Table::new(["Rows of", "Go to", "What of them"]);
+/// Where changes go, as a table; nothing where no change goes anywhere.
+pub fn flow_table(model: &Model) -> String {
+    let mut table = MarkdownTable::new(["Rows of", "Go to", "What of them"]);
     for flow in flows(model) {
-        table.row(vec![code(flow.from), prose(&flow.to), prose(&flow.what)]);
+        table.row(vec![
+            inline_code(flow.from),
+            escape_prose(&flow.to),
+            escape_prose(&flow.what),
+        ]);
     }
     table.text()
 }

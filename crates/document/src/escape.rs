@@ -1,7 +1,7 @@
 //! Text from a model, made safe for the four languages of a document. A name may hold anything.
 
 /// Text in a paragraph or a table's cell of Markdown.
-pub fn markdown(text: &str) -> String {
+pub fn escape_markdown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for char in one_line(text).chars() {
         match char {
@@ -19,7 +19,7 @@ pub fn markdown(text: &str) -> String {
 }
 
 /// Code within a line of Markdown, in a table or not.
-pub fn code(text: &str) -> String {
+pub fn inline_code(text: &str) -> String {
     let text = one_line(text);
     // A table's cell ends at a bar even within a code span, and backslashes do not help there.
     if !text.contains(['|', '`']) && !text.is_empty() {
@@ -40,18 +40,18 @@ pub fn code(text: &str) -> String {
 }
 
 /// A sentence of ours in which text of the model stands in backticks.
-pub fn prose(text: &str) -> String {
+pub fn escape_prose(text: &str) -> String {
     let parts = text.split('`').enumerate();
     parts
         .map(|(number, part)| match number % 2 {
             0 => part.to_owned(),
-            _ => code(part),
+            _ => inline_code(part),
         })
         .collect()
 }
 
 /// Text in a Mermaid diagram: what its grammar could take for itself is written as a number.
-pub fn mermaid(text: &str) -> String {
+pub fn escape_mermaid(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in one_line(text).chars() {
         match char {
@@ -74,7 +74,7 @@ pub fn mermaid_word(text: &str) -> String {
 }
 
 /// Text in an element or an attribute of SVG.
-pub fn xml(text: &str) -> String {
+pub fn escape_xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for char in one_line(text).chars() {
         match char {
@@ -118,22 +118,25 @@ mod tests {
 
     #[test]
     fn a_cell_keeps_its_bars_and_tags_to_itself() {
-        assert_eq!(markdown(HOSTILE), "a\\|b &lt;script&gt;\"\\`\\\\\\|\\*\\_ &amp;end;\\#");
-        assert_eq!(code("a < b"), "`a < b`");
-        assert_eq!(code("a|b"), "<code>a&#124;b</code>");
-        assert_eq!(code("a`\\|b"), "<code>a&#96;&#92;&#124;b</code>");
+        assert_eq!(
+            escape_markdown(HOSTILE),
+            "a\\|b &lt;script&gt;\"\\`\\\\\\|\\*\\_ &amp;end;\\#"
+        );
+        assert_eq!(inline_code("a < b"), "`a < b`");
+        assert_eq!(inline_code("a|b"), "<code>a&#124;b</code>");
+        assert_eq!(inline_code("a`\\|b"), "<code>a&#96;&#92;&#124;b</code>");
     }
 
     #[test]
     fn mermaid_sees_no_grammar() {
-        assert_eq!(mermaid("a: b; \"c\" --> d"), "a#58; b#59; #34;c#34; --#62; d");
+        assert_eq!(escape_mermaid("a: b; \"c\" --> d"), "a#58; b#59; #34;c#34; --#62; d");
         assert_eq!(mermaid_word("list(string)"), "list_string_");
         assert_eq!(mermaid_word("1st"), "a1st");
     }
 
     #[test]
     fn svg_stays_well_formed() {
-        assert_eq!(xml("<a b='c'>&\u{1}"), "&lt;a b=&#39;c&#39;&gt;&amp;");
+        assert_eq!(escape_xml("<a b='c'>&\u{1}"), "&lt;a b=&#39;c&#39;&gt;&amp;");
     }
 
     #[test]

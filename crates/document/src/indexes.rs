@@ -4,14 +4,14 @@ use singlet_model::Model;
 use singlet_model::model::{Index, IndexEntryKind, IndexId};
 use singlet_plan::read::{ReadPlan, plan_read};
 
-use crate::escape::code;
-use crate::table::Table;
+use crate::escape::inline_code;
+use crate::table::MarkdownTable;
 use crate::text;
 
 /// A row for the table itself and for each index.
-pub fn table(model: &Model) -> String {
+pub fn index_table(model: &Model) -> String {
     let plans: Vec<ReadPlan> = model.reads.iter().map(|read| plan_read(model, read)).collect();
-    let mut table = Table::new([
+    let mut table = MarkdownTable::new([
         "Index",
         "Partition key",
         "Sort key",
@@ -44,11 +44,11 @@ fn row(model: &Model, plans: &[ReadPlan], index: &Index, id: IndexId) -> Vec<Str
         entry.is_some_and(|entry| !matches!(entry.kind, IndexEntryKind::None))
     });
     vec![
-        code(&index.name),
+        inline_code(&index.name),
         names(index.partition.iter().map(|key| key.name.as_str())),
         names(index.sort.iter().map(|key| key.name.as_str())),
         if index.local { "local" } else { "global" }.to_owned(),
-        text::projection(&index.projection),
+        text::projection_text(&index.projection),
         names(entities.map(|entity| entity.name.as_str())),
         answers(plans, Some(id)),
     ]
@@ -68,6 +68,6 @@ fn answers(plans: &[ReadPlan], index: Option<IndexId>) -> String {
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.map(code).collect();
+    let names: Vec<String> = names.map(inline_code).collect();
     names.join(", ")
 }

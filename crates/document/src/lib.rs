@@ -26,8 +26,8 @@ use std::fmt::Write as _;
 use singlet_model::Model;
 use singlet_model::types::Type;
 
-use escape::{code, markdown};
-use table::Table;
+use escape::{escape_markdown, inline_code};
+use table::MarkdownTable;
 
 /// A design document.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub enum Drawings {
 
 /// Writes the design document of a model without errors.
 pub fn document(model: &Model, drawings: Drawings) -> Document {
-    let mut writer = Writer {
+    let mut writer = DocumentWriter {
         out: String::new(),
         folder: drawings,
         drawings: Vec::new(),
@@ -58,31 +58,35 @@ pub fn document(model: &Model, drawings: Drawings) -> Document {
     writer.section(
         "Entities",
         "What is stored, and under which keys.",
-        &entities::chart(model),
+        &entities::key_chart(model),
     );
     for entity in &model.entities {
-        let table = entities::attributes(model, entity);
-        let _ = write!(writer.out, "### {}\n\n{table}", markdown(&entity.name));
+        let table = entities::attribute_table(model, entity);
+        let _ = write!(writer.out, "### {}\n\n{table}", escape_markdown(&entity.name));
     }
     writer.heading("Relations");
-    writer.diagram("relations", &relations::graph(model), &relations::diagram(model));
-    writer.out.push_str(&relations::table(model));
-    writer.section("Indexes", "", &indexes::table(model));
+    writer.diagram(
+        "relations",
+        &relations::relation_graph(model),
+        &relations::relation_diagram(model),
+    );
+    writer.out.push_str(&relations::relation_table(model));
+    writer.section("Indexes", "", &indexes::index_table(model));
     let patterns = "Each read is stated as what it means; the key condition follows from it.";
-    writer.section("Access patterns", patterns, &reads::table(model));
+    writer.section("Access patterns", patterns, &reads::access_patterns(model));
     let operations = "Each write is one business operation and one transaction. Actions count the record of an idempotency key; \
                       write units do not where a key is optional, and are those of items up to 1 KB.";
-    writer.section("Operations", operations, &writes::table(model));
+    writer.section("Operations", operations, &writes::write_table(model));
     for write in &model.writes {
-        writer.out.push_str(&writes::section(model, write));
+        writer.out.push_str(&writes::write_section(model, write));
     }
     writer.follows(model);
     writer.data_flow(model);
     writer.states(model);
-    writer.section("Guarantees", "", &guarantees::table(model));
+    writer.section("Guarantees", "", &guarantees::guarantee_table(model));
     writer.cost(model);
     let accepted = "What `singlet check` finds and the team has decided to live with.";
-    writer.section("Accepted findings", accepted, &guarantees::accepted(model));
+    writer.section("Accepted findings", accepted, &guarantees::accepted_findings(model));
     let mut markdown = writer.out.trim_end().to_owned();
     markdown.push('\n');
     Document {
@@ -91,18 +95,18 @@ pub fn document(model: &Model, drawings: Drawings) -> Document {
     }
 }
 
-struct Writer {
+struct DocumentWriter {
     out: String,
     folder: Drawings,
     drawings: Vec<(String, String)>,
 }
 
-impl Writer {
+impl DocumentWriter {
     fn opening(&mut self, model: &Model) {
         let _ = write!(
             self.out,
             "# {}: design\n\nWritten by `singlet docs` from the model; change the model, not this file.\n\n{}",
-            markdown(&model.name),
+            escape_markdown(&model.name),
             facts(model)
         );
     }
@@ -127,15 +131,19 @@ impl Writer {
         if !model.has_runs() {
             return;
         }
-        let table = follows::table(model);
+        let table = follows::follower_table(model);
         self.heading("What runs by itself");
         if !table.is_empty() {
             self.out
                 .push_str("Each runs once for each change, in a transaction of its own, soon after it, or once for each tick of its clock.\n\n");
         }
-        self.diagram("changes", &follows::graph(model), &follows::diagram(model));
+        self.diagram(
+            "changes",
+            &follows::follower_graph(model),
+            &follows::follower_diagram(model),
+        );
         self.out.push_str(&table);
-        let webhooks = follows::webhooks(model);
+        let webhooks = follows::webhook_table(model);
         if !webhooks.is_empty() {
             self.out
                 .push_str("Other systems are told by Standard Webhooks, at least once, in no order.\n\n");
@@ -144,27 +152,27 @@ impl Writer {
     }
 
     fn data_flow(&mut self, model: &Model) {
-        let table = data_flow::table(model);
+        let table = data_flow::flow_table(model);
         if table.is_empty() {
             return;
         }
         self.heading("Where data goes");
         self.out
             .push_str("Soon after each change, through the stream of the table. What is dashed is there where somebody deploys it.\n\n");
-        self.diagram("data", &data_flow::graph(model), &data_flow::diagram(model));
+        self.diagram("data", &data_flow::flow_graph(model), &data_flow::flow_diagram(model));
         self.out.push_str(&table);
     }
 
     fn cost(&mut self, model: &Model) {
-        let Some(report) = cost::report(model) else { return };
+        let Some(report) = cost::model_cost(model) else { return };
         self.heading("What it costs");
-        let _ = write!(self.out, "{}\n\n", cost::sentence(&report));
-        if let (Drawings::In(folder), Some(svg)) = (self.folder.clone(), cost::drawing(&report)) {
+        let _ = write!(self.out, "{}\n\n", cost::cost_sentence(&report));
+        if let (Drawings::In(folder), Some(svg)) = (self.folder.clone(), cost::cost_drawing(&report)) {
             let path = self.free_path(&folder, "cost");
             let _ = write!(self.out, "![What a month costs]({path})\n\n");
             self.drawings.push((path, svg));
         }
-        self.out.push_str(&cost::tables(&report));
+        self.out.push_str(&cost::cost_tables(&report));
     }
 
     fn states(&mut self, model: &Model) {
@@ -177,14 +185,14 @@ impl Writer {
         }
         self.heading("States");
         for (entity, states) in with_states {
-            let _ = write!(self.out, "### States of {}\n\n", markdown(&entity.name));
+            let _ = write!(self.out, "### States of {}\n\n", escape_markdown(&entity.name));
             let name = format!("states-{}", entity.name);
             self.diagram(
                 &name,
-                &states::graph(model, entity, states),
-                &states::diagram(model, entity, states),
+                &states::state_graph(model, entity, states),
+                &states::state_diagram(model, entity, states),
             );
-            self.out.push_str(&states::tables(model, entity, states));
+            self.out.push_str(&states::state_tables(model, entity, states));
         }
     }
 
@@ -193,7 +201,7 @@ impl Writer {
         let fenced = format!("```mermaid\n{mermaid}```\n\n");
         let drawn = match &self.folder {
             Drawings::None => None,
-            Drawings::In(folder) => drawing::draw(graph).map(|svg| (folder.clone(), svg)),
+            Drawings::In(folder) => drawing::draw_graph(graph).map(|svg| (folder.clone(), svg)),
         };
         let Some((folder, svg)) = drawn else {
             self.out.push_str(&fenced);
@@ -203,7 +211,7 @@ impl Writer {
         let _ = write!(
             self.out,
             "![{}]({path})\n\n<details><summary>The same as Mermaid</summary>\n\n{fenced}</details>\n\n",
-            markdown(&graph.title)
+            escape_markdown(&graph.title)
         );
         self.drawings.push((path, svg));
     }
@@ -226,39 +234,47 @@ impl Writer {
 
 /// The table and who calls, in a few rows.
 fn facts(model: &Model) -> String {
-    let key: Vec<String> = model.table.key.iter().map(|key| code(&key.name)).collect();
+    let key: Vec<String> = model.table.key.iter().map(|key| inline_code(&key.name)).collect();
     let delimiter = model.table.delimiter.to_string();
-    let mut table = Table::new(["", ""]);
+    let mut table = MarkdownTable::new(["", ""]);
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             table.row(vec![name.to_owned(), value]);
         }
     };
-    row("Table", code(&model.table.name));
+    row("Table", inline_code(&model.table.name));
     row("Key", key.join(", "));
-    row("Between the parts of keys", code(&delimiter));
+    row("Between the parts of keys", inline_code(&delimiter));
     row(
         "Entity's name in",
-        model.table.type_attribute.as_deref().map(code).unwrap_or_default(),
+        model
+            .table
+            .type_attribute
+            .as_deref()
+            .map(inline_code)
+            .unwrap_or_default(),
     );
-    row("Expiry in", model.table.ttl.as_deref().map(code).unwrap_or_default());
+    row(
+        "Expiry in",
+        model.table.ttl.as_deref().map(inline_code).unwrap_or_default(),
+    );
     row(
         "Change stream",
-        model.table.stream.as_deref().map(code).unwrap_or_default(),
+        model.table.stream.as_deref().map(inline_code).unwrap_or_default(),
     );
-    row("Capacity", text::billing(&model.table));
+    row("Capacity", text::billing_text(&model.table));
     row(
         "Recovery",
         if model.table.recovery { "to any instant" } else { "" }.to_owned(),
     );
-    row("Time zone", markdown(&model.zone));
+    row("Time zone", escape_markdown(&model.zone));
     row("Callers", callers(model));
     row(
         "Rate",
         model
             .callers
             .rate
-            .map(|rate| format!("{} for each caller", text::rate(rate)))
+            .map(|rate| format!("{} for each caller", text::rate_text(rate)))
             .unwrap_or_default(),
     );
     row(
@@ -286,17 +302,21 @@ fn callers(model: &Model) -> String {
             .claims
             .iter()
             .map(|claim| {
-                let name = code(&format!("caller.{}", claim.name));
+                let name = inline_code(&format!("caller.{}", claim.name));
                 match &claim.ty {
-                    Type::Text(_) => format!("{name} from {}", code(&claim.place())),
-                    ty => format!("{name} from {}, {}", code(&claim.place()), code(&ty.to_string())),
+                    Type::Text(_) => format!("{name} from {}", inline_code(&claim.place())),
+                    ty => format!(
+                        "{name} from {}, {}",
+                        inline_code(&claim.place()),
+                        inline_code(&ty.to_string())
+                    ),
                 }
             })
             .collect();
         let audience = callers
             .audience
             .as_deref()
-            .map(|audience| format!(" for {}", code(audience)));
+            .map(|audience| format!(" for {}", inline_code(audience)));
         all.push(format!(
             "signed tokens{}: {}",
             audience.unwrap_or_default(),
@@ -304,8 +324,8 @@ fn callers(model: &Model) -> String {
         ));
     }
     if let Some(header) = &callers.api_key_header {
-        let roles: Vec<String> = callers.roles.iter().map(|role| code(role)).collect();
-        all.push(format!("API keys in {}: {}", code(header), roles.join(", ")));
+        let roles: Vec<String> = callers.roles.iter().map(|role| inline_code(role)).collect();
+        all.push(format!("API keys in {}: {}", inline_code(header), roles.join(", ")));
     }
-    table::lines(all)
+    table::cell_lines(all)
 }

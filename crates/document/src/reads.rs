@@ -6,14 +6,14 @@ use singlet_model::model::{Order, ParamValue, Read, Route, Selection, SelectionK
 use singlet_plan::cost::Sizes;
 use singlet_plan::read::{PlanRow, plan_read, plan_rows};
 
-use crate::escape::{code, markdown};
-use crate::table::{Table, lines};
+use crate::escape::{escape_markdown, inline_code};
+use crate::table::{MarkdownTable, cell_lines};
 use crate::text;
 
 /// The access-pattern table: a row for each combination of optional arguments.
-pub fn table(model: &Model) -> String {
+pub fn access_patterns(model: &Model) -> String {
     let sizes = Sizes::of(model);
-    let mut table = Table::new([
+    let mut table = MarkdownTable::new([
         "Read",
         "What it means",
         "Answered by",
@@ -43,36 +43,40 @@ fn row(
 ) -> Vec<String> {
     let answered = requests.iter().map(|row| named(&row.label(), &answered_by(row)));
     let filtered = requests.iter().filter(|row| !row.filter.is_empty());
-    let filters = filtered.map(|row| named(&row.label(), &code(&row.filter)));
+    let filters = filtered.map(|row| named(&row.label(), &inline_code(&row.filter)));
     let costs = requests
         .iter()
-        .map(|row| named(&row.label(), &markdown(&row.cost.shown(sizes))));
+        .map(|row| named(&row.label(), &escape_markdown(&row.cost.shown(sizes))));
     let arguments = with_arguments(sent);
     if !first {
         let blank = String::new;
         return vec![
             arguments,
             blank(),
-            lines(answered),
-            lines(filters),
+            cell_lines(answered),
+            cell_lines(filters),
             blank(),
-            lines(costs),
+            cell_lines(costs),
             blank(),
         ];
     }
-    let route = read.http.as_ref().map(|http| code(&route(http))).unwrap_or_default();
+    let route = read
+        .http
+        .as_ref()
+        .map(|http| inline_code(&route_text(http)))
+        .unwrap_or_default();
     let own = read.selection.iter().map(|selection| ("", selection));
     let with = read.with.iter().map(|part| (part.name.as_str(), &part.selection));
     let ordered = own.chain(with).filter(|(_, selection)| !selection.order.is_empty());
-    let orders = ordered.map(|(part, selection)| named(part, &code(&order(&selection.order))));
+    let orders = ordered.map(|(part, selection)| named(part, &inline_code(&order(&selection.order))));
     vec![
-        lines([format!("**{}**", markdown(&read.name)), route, arguments]),
+        cell_lines([format!("**{}**", escape_markdown(&read.name)), route, arguments]),
         meaning(model, read),
-        lines(answered),
-        lines(filters),
-        lines(orders),
-        lines(costs),
-        allowed(model, &read.allow),
+        cell_lines(answered),
+        cell_lines(filters),
+        cell_lines(orders),
+        cell_lines(costs),
+        allow_text(model, &read.allow),
     ]
 }
 
@@ -80,7 +84,7 @@ fn with_arguments(sent: &[String]) -> String {
     match sent.is_empty() {
         true => String::new(),
         false => {
-            let names: Vec<String> = sent.iter().map(|name| code(name)).collect();
+            let names: Vec<String> = sent.iter().map(|name| inline_code(name)).collect();
             format!("with {}", names.join(", "))
         }
     }
@@ -89,28 +93,28 @@ fn with_arguments(sent: &[String]) -> String {
 fn named(part: &str, text: &str) -> String {
     match part {
         "" => text.to_owned(),
-        part => format!("*{}*: {text}", markdown(part)),
+        part => format!("*{}*: {text}", escape_markdown(part)),
     }
 }
 
 /// Which call, where, by which key.
 fn answered_by(row: &PlanRow<'_>) -> String {
     let place = if row.cost.index.is_some() {
-        code(&row.place)
+        inline_code(&row.place)
     } else {
         row.place.clone()
     };
     let key = if row.key.is_empty() {
         String::new()
     } else {
-        code(&row.key)
+        inline_code(&row.key)
     };
     let mut text = format!("{} {place} {key}", row.cost.call.word());
     if row.descending {
         text.push_str(" descending");
     }
     for other in &row.or {
-        text.push_str(&format!(" or {}", code(other)));
+        text.push_str(&format!(" or {}", inline_code(other)));
     }
     text
 }
@@ -119,10 +123,10 @@ fn answered_by(row: &PlanRow<'_>) -> String {
 fn meaning(model: &Model, read: &Read) -> String {
     let mut all = Vec::new();
     if let Some(each) = &read.each {
-        let list = code(&text::expression(model, &each.list));
+        let list = inline_code(&text::expression_text(model, &each.list));
         all.push(format!(
             "for each {} of {list}, at most {}:",
-            markdown(&each.name),
+            escape_markdown(&each.name),
             each.at_most
         ));
     }
@@ -130,7 +134,7 @@ fn meaning(model: &Model, read: &Read) -> String {
     for part in &read.with {
         all.push(format!(
             "*{}*: {}",
-            markdown(&part.name),
+            escape_markdown(&part.name),
             selected(model, &part.selection)
         ));
     }
@@ -138,38 +142,41 @@ fn meaning(model: &Model, read: &Read) -> String {
         all.push("all versions".to_owned());
     }
     if let Some(at) = &read.at {
-        all.push(format!("as of {}", code(&text::expression(model, at))));
+        all.push(format!("as of {}", inline_code(&text::expression_text(model, at))));
     }
     if read.consistent.is_some() {
         all.push("strongly consistent".to_owned());
     }
     if let Some((why, _)) = &read.scan {
-        all.push(format!("reads the whole table: {}", markdown(why)));
+        all.push(format!("reads the whole table: {}", escape_markdown(why)));
     }
-    lines(all)
+    cell_lines(all)
 }
 
 fn selected(model: &Model, selection: &Selection) -> String {
     let names: Vec<&str> = selection.entities.iter().map(|id| model.catalog.name(*id)).collect();
-    let what = markdown(&names.join(" or "));
+    let what = escape_markdown(&names.join(" or "));
     let mut words = match selection.kind {
         SelectionKind::Get { optional: false } => format!("the {what}"),
         SelectionKind::Get { optional: true } => format!("the {what}, if there is one"),
         SelectionKind::Find => format!("every {what}"),
         SelectionKind::Count => match selection.tally.as_ref().and_then(|kept| model.tally(kept.tally)) {
-            Some(tally) => format!("what the tally {} keeps: how many {what}", code(&tally.name)),
+            Some(tally) => format!("what the tally {} keeps: how many {what}", inline_code(&tally.name)),
             None => format!("how many {what}"),
         },
     };
     if !selection.by.is_empty() {
-        words.push_str(&format!(" by {}", markdown(&selection.by.join(", "))));
+        words.push_str(&format!(" by {}", escape_markdown(&selection.by.join(", "))));
     }
     if let Some(filter) = &selection.filter {
-        words.push_str(&format!(" where {}", code(&text::expression(model, filter))));
+        words.push_str(&format!(
+            " where {}",
+            inline_code(&text::expression_text(model, filter))
+        ));
     }
     if let Some(matching) = &selection.matching {
-        let text = code(&text::expression(model, &matching.text));
-        let names = markdown(&matching.attributes.join(", "));
+        let text = inline_code(&text::expression_text(model, &matching.text));
+        let names = escape_markdown(&matching.attributes.join(", "));
         words.push_str(&format!(" with all words of {text} in {names}, the best match first"));
     }
     if let Some(limit) = selection.limit {
@@ -187,7 +194,7 @@ fn order(order: &[Order]) -> String {
 }
 
 /// A route as the model writes it.
-pub fn route(route: &Route) -> String {
+pub fn route_text(route: &Route) -> String {
     let query: Vec<String> = route
         .query
         .iter()
@@ -202,6 +209,6 @@ pub fn route(route: &Route) -> String {
 }
 
 /// Who may, as the model says it.
-pub fn allowed(model: &Model, allow: &Expr) -> String {
-    code(&text::expression(model, allow))
+pub fn allow_text(model: &Model, allow: &Expr) -> String {
+    inline_code(&text::expression_text(model, allow))
 }

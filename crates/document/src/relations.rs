@@ -6,14 +6,14 @@ use singlet_model::Model;
 use singlet_model::model::{Attribute, Entity};
 use singlet_model::types::EntityId;
 
-use crate::drawing::{Edge, End, Form, Graph, Node};
-use crate::escape::{code, mermaid, mermaid_word};
-use crate::table::Table;
+use crate::drawing::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
+use crate::escape::{escape_mermaid, inline_code, mermaid_word};
+use crate::table::MarkdownTable;
 use crate::text;
 
 /// One entity holds something of another.
 #[derive(Debug)]
-struct Relation {
+struct EntityRelation {
     /// The entity that is referred to.
     parent: usize,
     /// The entity that refers.
@@ -36,12 +36,12 @@ pub fn refers_to<'a>(model: &Model, attribute: &'a Attribute) -> Option<(EntityI
     is_key.then_some((*entity, name.as_str()))
 }
 
-fn relations(model: &Model) -> Vec<Relation> {
+fn relations(model: &Model) -> Vec<EntityRelation> {
     let mut all = Vec::new();
     for entity in &model.entities {
         let child = entity.id.0 as usize;
         if let Some(mirror) = &entity.mirror {
-            all.push(Relation {
+            all.push(EntityRelation {
                 parent: mirror.of.0 as usize,
                 child,
                 label: "mirror".to_owned(),
@@ -53,7 +53,7 @@ fn relations(model: &Model) -> Vec<Relation> {
         }
         for attribute in &entity.attributes {
             if let Some((parent, _)) = refers_to(model, attribute) {
-                all.push(Relation {
+                all.push(EntityRelation {
                     parent: parent.0 as usize,
                     child,
                     label: attribute.name.clone(),
@@ -74,22 +74,26 @@ fn is_key_alone(model: &Model, entity: &Entity, attribute: &Attribute) -> bool {
 }
 
 /// The drawing of a model's entities.
-pub fn graph(model: &Model) -> Graph {
-    let nodes = model.entities.iter().map(|entity| Node {
+pub fn relation_graph(model: &Model) -> Graph {
+    let nodes = model.entities.iter().map(|entity| DrawnBox {
         title: entity.name.clone(),
         lines: key_lines(model, entity),
-        form: Form::Box,
+        form: BoxForm::Box,
     });
-    let edges = relations(model).into_iter().map(|relation| Edge {
+    let edges = relations(model).into_iter().map(|relation| DrawnArrow {
         from: relation.parent,
         to: relation.child,
         label: vec![relation.label],
         dashed: relation.mirror,
-        tail: if relation.optional { End::MaybeOne } else { End::One },
+        tail: if relation.optional {
+            ArrowEnd::MaybeOne
+        } else {
+            ArrowEnd::One
+        },
         head: match (relation.mirror, relation.single) {
-            (true, _) => End::One,
-            (false, true) => End::MaybeOne,
-            (false, false) => End::Many,
+            (true, _) => ArrowEnd::One,
+            (false, true) => ArrowEnd::MaybeOne,
+            (false, false) => ArrowEnd::Many,
         },
     });
     Graph {
@@ -106,11 +110,11 @@ fn key_lines(model: &Model, entity: &Entity) -> Vec<String> {
     keys.iter().map(|name| format!("key {name}")).chain(unique).collect()
 }
 
-/// The same as Mermaid.
-pub fn diagram(model: &Model) -> String {
+/// A model's entities and their references, as Mermaid.
+pub fn relation_diagram(model: &Model) -> String {
     let mut out = String::from("erDiagram\n");
     for (number, entity) in model.entities.iter().enumerate() {
-        let _ = writeln!(out, "  e{number}[\"{}\"] {{", mermaid(&entity.name));
+        let _ = writeln!(out, "  e{number}[\"{}\"] {{", escape_mermaid(&entity.name));
         for attribute in &entity.attributes {
             let mark = match (
                 entity.is_key_attribute(&attribute.name),
@@ -138,15 +142,15 @@ pub fn diagram(model: &Model) -> String {
             "  e{} {parent}{line}{child} e{} : \"{}\"",
             relation.parent,
             relation.child,
-            mermaid(&relation.label)
+            escape_mermaid(&relation.label)
         );
     }
     out
 }
 
 /// Who refers to whom, and what a reference becomes.
-pub fn table(model: &Model) -> String {
-    let mut table = Table::new(["Entity", "By", "Refers to", "How"]);
+pub fn relation_table(model: &Model) -> String {
+    let mut table = MarkdownTable::new(["Entity", "By", "Refers to", "How"]);
     for entity in &model.entities {
         if let Some(mirror) = &entity.mirror {
             let of = model.catalog.name(mirror.of);
@@ -156,21 +160,26 @@ pub fn table(model: &Model) -> String {
                 "carries part of it"
             };
             let how = format!("another row of it, written and removed with it; {carries}");
-            table.row(vec![code(&entity.name), String::new(), code(of), how]);
+            table.row(vec![inline_code(&entity.name), String::new(), inline_code(of), how]);
             continue;
         }
         for attribute in &entity.attributes {
             if let Some(copy) = &attribute.copy {
-                let of = format!("{}.{}", text::expression(model, &copy.source), copy.attribute);
-                let how = format!("a copy, {}", crate::guarantees::kept(copy.kept));
-                table.row(vec![code(&entity.name), code(&attribute.name), code(&of), how]);
+                let of = format!("{}.{}", text::expression_text(model, &copy.source), copy.attribute);
+                let how = format!("a copy, {}", crate::guarantees::keeping_words(copy.kept));
+                table.row(vec![
+                    inline_code(&entity.name),
+                    inline_code(&attribute.name),
+                    inline_code(&of),
+                    how,
+                ]);
             } else if let Some((parent, name)) = refers_to(model, attribute) {
                 let of = format!("{}.{name}", model.catalog.name(parent));
                 let how = if attribute.optional { "may refer to nothing" } else { "" };
                 table.row(vec![
-                    code(&entity.name),
-                    code(&attribute.name),
-                    code(&of),
+                    inline_code(&entity.name),
+                    inline_code(&attribute.name),
+                    inline_code(&of),
                     how.to_owned(),
                 ]);
             }

@@ -6,10 +6,10 @@ use singlet_model::Model;
 use singlet_model::model::{Entity, MoveTo, States};
 use singlet_model::types::Type;
 
-use crate::drawing::{Edge, End, Form, Graph, Node};
-use crate::escape::{code, markdown, mermaid};
+use crate::drawing::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
+use crate::escape::{escape_markdown, escape_mermaid, inline_code};
 use crate::steps;
-use crate::table::{Table, lines};
+use crate::table::{MarkdownTable, cell_lines};
 use crate::text;
 
 /// The states that an entity's attribute can have, in the order of their type.
@@ -40,7 +40,7 @@ fn named(states: &States) -> Vec<&str> {
 }
 
 /// The drawing of an entity's states.
-pub fn graph(model: &Model, entity: &Entity, states: &States) -> Graph {
+pub fn state_graph(model: &Model, entity: &Entity, states: &States) -> Graph {
     let members = members(entity, states);
     let leaves = |name: &str| {
         let moved = states
@@ -49,26 +49,26 @@ pub fn graph(model: &Model, entity: &Entity, states: &States) -> Graph {
             .any(|known| known.from.iter().any(|from| from == name));
         moved || states.lapses.iter().any(|lapse| lapse.from == name)
     };
-    let mut nodes = vec![Node {
+    let mut nodes = vec![DrawnBox {
         title: String::new(),
         lines: Vec::new(),
-        form: Form::Dot,
+        form: BoxForm::Dot,
     }];
-    nodes.extend(members.iter().map(|name| Node {
+    nodes.extend(members.iter().map(|name| DrawnBox {
         title: (*name).to_owned(),
         lines: Vec::new(),
-        form: if leaves(name) { Form::Round } else { Form::Last },
+        form: if leaves(name) { BoxForm::Round } else { BoxForm::Last },
     }));
     let number = |name: &str| members.iter().position(|known| *known == name).map(|at| at + 1);
-    let edge = |from: usize, to: usize, label: Option<String>, dashed: bool| Edge {
+    let edge = |from: usize, to: usize, label: Option<String>, dashed: bool| DrawnArrow {
         from,
         to,
         label: label.into_iter().collect(),
         dashed,
-        tail: End::Plain,
-        head: End::Arrow,
+        tail: ArrowEnd::Plain,
+        head: ArrowEnd::Arrow,
     };
-    let mut edges: Vec<Edge> = number(&states.start)
+    let mut edges: Vec<DrawnArrow> = number(&states.start)
         .map(|to| edge(0, to, None, false))
         .into_iter()
         .collect();
@@ -81,7 +81,7 @@ pub fn graph(model: &Model, entity: &Entity, states: &States) -> Graph {
     }
     for lapse in &states.lapses {
         if let (Some(from), Some(to)) = (number(&lapse.from), number(&lapse.to)) {
-            let label = format!("at {}", text::expression(model, &lapse.at));
+            let label = format!("at {}", text::expression_text(model, &lapse.at));
             edges.push(edge(from, to, Some(label), true));
         }
     }
@@ -92,12 +92,12 @@ pub fn graph(model: &Model, entity: &Entity, states: &States) -> Graph {
     }
 }
 
-/// The same as Mermaid.
-pub fn diagram(model: &Model, entity: &Entity, states: &States) -> String {
+/// An entity's states and moves, as Mermaid.
+pub fn state_diagram(model: &Model, entity: &Entity, states: &States) -> String {
     let members = members(entity, states);
     let mut out = String::from("stateDiagram-v2\n");
     for (number, name) in members.iter().enumerate() {
-        let _ = writeln!(out, "  state \"{}\" as s{number}", mermaid(name));
+        let _ = writeln!(out, "  state \"{}\" as s{number}", escape_mermaid(name));
     }
     let id = |name: &str| {
         let number = members.iter().position(|known| *known == name);
@@ -106,41 +106,50 @@ pub fn diagram(model: &Model, entity: &Entity, states: &States) -> String {
     let _ = writeln!(out, "  [*] --> {}", id(&states.start));
     for known in &states.moves {
         for from in &known.from {
-            let _ = writeln!(out, "  {} --> {} : {}", id(from), id(&known.to), mermaid(&known.name));
+            let _ = writeln!(
+                out,
+                "  {} --> {} : {}",
+                id(from),
+                id(&known.to),
+                escape_mermaid(&known.name)
+            );
         }
     }
     for lapse in &states.lapses {
-        let at = mermaid(&text::expression(model, &lapse.at));
+        let at = escape_mermaid(&text::expression_text(model, &lapse.at));
         let _ = writeln!(out, "  {} --> {} : at {at}", id(&lapse.from), id(&lapse.to));
     }
     out
 }
 
 /// What the moves are, who makes them, and what holds in each state.
-pub fn tables(model: &Model, entity: &Entity, states: &States) -> String {
-    let mut moves = Table::new(["Move", "From", "To", "Made by"]);
+pub fn state_tables(model: &Model, entity: &Entity, states: &States) -> String {
+    let mut moves = MarkdownTable::new(["Move", "From", "To", "Made by"]);
     for known in &states.moves {
         moves.row(vec![
-            code(&known.name),
-            markdown(&known.from.join(", ")),
-            markdown(&known.to),
+            inline_code(&known.name),
+            escape_markdown(&known.from.join(", ")),
+            escape_markdown(&known.to),
             makers(model, entity, &known.name, &known.to),
         ]);
     }
     for lapse in &states.lapses {
         moves.row(vec![
             "time".to_owned(),
-            markdown(&lapse.from),
-            markdown(&lapse.to),
-            format!("the clock, at {}", code(&text::expression(model, &lapse.at))),
+            escape_markdown(&lapse.from),
+            escape_markdown(&lapse.to),
+            format!(
+                "the clock, at {}",
+                inline_code(&text::expression_text(model, &lapse.at))
+            ),
         ]);
     }
-    let mut held = Table::new(["While", "Holds"]);
+    let mut held = MarkdownTable::new(["While", "Holds"]);
     for (names, values) in &states.holding {
         let values = values
             .iter()
-            .map(|(name, value)| code(&format!("{name} = {}", text::expression(model, value))));
-        held.row(vec![markdown(&names.join(", ")), lines(values)]);
+            .map(|(name, value)| inline_code(&format!("{name} = {}", text::expression_text(model, value))));
+        held.row(vec![escape_markdown(&names.join(", ")), cell_lines(values)]);
     }
     moves.text() + &held.text()
 }
@@ -149,7 +158,7 @@ pub fn tables(model: &Model, entity: &Entity, states: &States) -> String {
 fn makers(model: &Model, entity: &Entity, name: &str, to: &str) -> String {
     let mut makers: Vec<String> = Vec::new();
     for write in &model.writes {
-        let moves = steps::all(model, write).iter().any(|step| {
+        let moves = steps::all_steps(model, write).iter().any(|step| {
             step.entity() == Some(entity.id)
                 && match &step.moves {
                     Some(MoveTo::Named(known, _)) => known == name,
@@ -157,7 +166,7 @@ fn makers(model: &Model, entity: &Entity, name: &str, to: &str) -> String {
                     None => false,
                 }
         });
-        makers.extend(moves.then(|| code(&write.name)));
+        makers.extend(moves.then(|| inline_code(&write.name)));
     }
     makers.join(", ")
 }

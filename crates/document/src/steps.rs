@@ -7,7 +7,7 @@ use singlet_model::model::{Step, StepKind, Write};
 const CALL_DEPTH_MAX: usize = 8;
 
 /// Every step that a write takes.
-pub fn all<'a>(model: &'a Model, write: &'a Write) -> Vec<&'a Step> {
+pub fn all_steps<'a>(model: &'a Model, write: &'a Write) -> Vec<&'a Step> {
     let mut found = Vec::new();
     open(model, &write.steps, 0, &mut found);
     found

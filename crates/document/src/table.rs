@@ -2,15 +2,15 @@
 
 /// Rows under a head. Cells are Markdown already.
 #[derive(Debug)]
-pub struct Table {
+pub struct MarkdownTable {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl MarkdownTable {
     /// A table with these columns.
     pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
-        Table {
+        MarkdownTable {
             head: head.into_iter().map(Into::into).collect(),
             rows: Vec::new(),
         }
@@ -51,7 +51,7 @@ impl Table {
 }
 
 /// Several lines in one cell.
-pub fn lines(lines: impl IntoIterator<Item = String>) -> String {
+pub fn cell_lines(lines: impl IntoIterator<Item = String>) -> String {
     let lines: Vec<String> = lines.into_iter().filter(|line| !line.is_empty()).collect();
     lines.join("<br>")
 }

@@ -5,24 +5,24 @@ use singlet_model::expression::Expr;
 use singlet_model::model::{Billing, KeyChoice, Projection, Rate, Table};
 use singlet_model::types::{LengthLimits, NumberLimits, Type};
 
-use crate::escape::code;
+use crate::escape::inline_code;
 
 /// An expression.
-pub fn expression(model: &Model, expr: &Expr) -> String {
+pub fn expression_text(model: &Model, expr: &Expr) -> String {
     singlet_plan::show::expression_in(&model.catalog, expr)
 }
 
 /// A type with its limits: `string 1..200`.
-pub fn typed(ty: &Type) -> String {
+pub fn type_text(ty: &Type) -> String {
     let limits = match ty {
         Type::Text(limits) => {
             let pattern = limits.pattern.as_ref().map(|pattern| format!("/{pattern}/"));
             joined([range(&limits.length), pattern])
         }
         Type::Int(limits) | Type::Number(limits) => numbers(limits),
-        Type::List(element, limits) => return joined([Some(format!("list({})", typed(element))), range(limits)]),
-        Type::Set(element, limits) => return joined([Some(format!("set({})", typed(element))), range(limits)]),
-        Type::Map(element, limits) => return joined([Some(format!("map({})", typed(element))), range(limits)]),
+        Type::List(element, limits) => return joined([Some(format!("list({})", type_text(element))), range(limits)]),
+        Type::Set(element, limits) => return joined([Some(format!("set({})", type_text(element))), range(limits)]),
+        Type::Map(element, limits) => return joined([Some(format!("map({})", type_text(element))), range(limits)]),
         Type::Bytes(limits) => range(limits).unwrap_or_default(),
         Type::Object(object) | Type::Geo(Some(object)) if object.name.is_empty() => {
             let fields: Vec<String> = object
@@ -33,7 +33,7 @@ pub fn typed(ty: &Type) -> String {
                         "{}{}: {}",
                         field.name,
                         if field.optional { "?" } else { "" },
-                        typed(&field.ty)
+                        type_text(&field.ty)
                     )
                 })
                 .collect();
@@ -72,45 +72,50 @@ fn numbers(limits: &NumberLimits) -> String {
 }
 
 /// The templates of one key attribute, one for each condition.
-pub fn templates(model: &Model, choices: &[KeyChoice], attribute: &str) -> Vec<String> {
+pub fn template_texts(model: &Model, choices: &[KeyChoice], attribute: &str) -> Vec<String> {
     let shown = |choice: &KeyChoice| {
         let template = choice.template(attribute)?;
         let when = choice
             .when
             .as_ref()
-            .map(|when| format!(" when {}", code(&expression(model, when))));
-        Some(format!("{}{}", code(&template.text), when.unwrap_or_default()))
+            .map(|when| format!(" when {}", inline_code(&expression_text(model, when))));
+        Some(format!("{}{}", inline_code(&template.text), when.unwrap_or_default()))
     };
     choices.iter().filter_map(shown).collect()
 }
 
 /// What an index's entries carry.
-pub fn projection(projection: &Projection) -> String {
+pub fn projection_text(projection: &Projection) -> String {
     match projection {
         Projection::All => "everything".to_owned(),
         Projection::Keys => "keys only".to_owned(),
         Projection::Include(names) => {
-            let names: Vec<String> = names.iter().map(|name| code(name)).collect();
+            let names: Vec<String> = names.iter().map(|name| inline_code(name)).collect();
             format!("keys and {}", names.join(", "))
         }
     }
 }
 
 /// How capacity is paid for.
-pub fn billing(table: &Table) -> String {
+pub fn billing_text(table: &Table) -> String {
     let Billing::Provisioned { read, write } = table.billing else {
         return "on demand".to_owned();
     };
     let indexes = table.indexes.iter().filter_map(|index| {
         let units = index.units?;
-        Some(format!("; {} {} and {}", code(&index.name), units.read, units.write))
+        Some(format!(
+            "; {} {} and {}",
+            inline_code(&index.name),
+            units.read,
+            units.write
+        ))
     });
     let indexes: String = indexes.collect();
     format!("provisioned: {read} read units and {write} write units a second{indexes}")
 }
 
 /// How often.
-pub fn rate(rate: Rate) -> String {
+pub fn rate_text(rate: Rate) -> String {
     let unit = match rate.seconds {
         1.0 => "second".to_owned(),
         60.0 => "minute".to_owned(),

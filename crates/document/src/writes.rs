@@ -10,29 +10,33 @@ use singlet_plan::write::{
     requirement_status, transaction_actions, trigger_text, write_costs,
 };
 
-use crate::escape::{code, markdown, prose};
-use crate::reads::{allowed, route};
-use crate::table::Table;
+use crate::escape::{escape_markdown, escape_prose, inline_code};
+use crate::reads::{allow_text, route_text};
+use crate::table::MarkdownTable;
 use crate::text;
 
 /// A line for each operation.
-pub fn table(model: &Model) -> String {
-    let mut table = Table::new(["Write", "Route", "Who may", "Actions", "Write units", "Of which"]);
+pub fn write_table(model: &Model) -> String {
+    let mut table = MarkdownTable::new(["Write", "Route", "Who may", "Actions", "Write units", "Of which"]);
     for (write, cost) in model.writes.iter().zip(write_costs(model)) {
         let actions = match write.bulk {
             true => "in chunks".to_owned(),
             false => format!("{} at most", transaction_actions(model, write)),
         };
         table.row(vec![
-            format!("**{}**", markdown(&write.name)),
-            write.http.as_ref().map(|http| code(&route(http))).unwrap_or_default(),
+            format!("**{}**", escape_markdown(&write.name)),
+            write
+                .http
+                .as_ref()
+                .map(|http| inline_code(&route_text(http)))
+                .unwrap_or_default(),
             match write.is_uncalled() {
                 true => "nobody: it runs by itself".to_owned(),
-                false => allowed(model, &write.allow),
+                false => allow_text(model, &write.allow),
             },
             actions,
             units(&cost),
-            prose(&cost.terms.join(", ")),
+            escape_prose(&cost.terms.join(", ")),
         ]);
     }
     table.text()
@@ -47,21 +51,21 @@ fn units(cost: &WriteCost) -> String {
 }
 
 /// One operation in full.
-pub fn section(model: &Model, write: &Write) -> String {
+pub fn write_section(model: &Model, write: &Write) -> String {
     let plan = plan_write(model, write);
-    let mut out = format!("### {}\n\n", markdown(&write.name));
+    let mut out = format!("### {}\n\n", escape_markdown(&write.name));
     if let Some(http) = &write.http {
-        let _ = writeln!(out, "{}\n", code(&route(http)));
+        let _ = writeln!(out, "{}\n", inline_code(&route_text(http)));
     }
     if let Some(trigger) = &write.after {
-        let _ = writeln!(out, "Runs after {}.\n", code(&trigger_text(model, trigger)));
+        let _ = writeln!(out, "Runs after {}.\n", inline_code(&trigger_text(model, trigger)));
     }
     if let Some(schedule) = &write.every {
         let mut costs = model.writes.iter().zip(write_costs(model));
         let cost = costs.find(|(known, _)| known.name == write.name);
         let month = cost.and_then(|(_, cost)| MonthCost::of(write, &cost));
         let month = month.map_or_else(String::new, |month| format!(": {month}"));
-        let _ = writeln!(out, "Runs every {}{month}.\n", code(&schedule.to_string()));
+        let _ = writeln!(out, "Runs every {}{month}.\n", inline_code(&schedule.to_string()));
     }
     out.push_str(&read_first(model, &plan));
     out.push_str(&conditions(model, write, &plan));
@@ -89,12 +93,17 @@ fn together(write: &Write) -> &'static str {
 fn read_first(model: &Model, plan: &WritePlan) -> String {
     let mut out = String::new();
     for (name, row) in plan.rows.iter().filter(|(_, row)| row.is_read()) {
-        let _ = write!(out, "- {} is read first: {}", code(name), prose(why_read(row)));
+        let _ = write!(
+            out,
+            "- {} is read first: {}",
+            inline_code(name),
+            escape_prose(why_read(row))
+        );
         if let Some(found) = &row.found {
             let queries: Vec<String> = found
                 .queries
                 .iter()
-                .map(|query| code(&describe(model, query)))
+                .map(|query| inline_code(&describe(model, query)))
                 .collect();
             let _ = write!(out, " ({})", queries.join(", "));
         }
@@ -115,7 +124,7 @@ fn why_read(row: &RowPlan) -> &str {
 
 /// What must hold, where it is decided, and what is said when it does not.
 fn conditions(model: &Model, write: &Write, plan: &WritePlan) -> String {
-    let mut table = Table::new(["Must hold", "Decided", "Else"]);
+    let mut table = MarkdownTable::new(["Must hold", "Decided", "Else"]);
     for clause in plan.allow.iter().filter(|_| !write.is_uncalled()) {
         let refused = match clause.place {
             Place::Request => "401 or 403",
@@ -140,24 +149,30 @@ fn refusal(model: &Model, status: u16, refusal: &singlet_model::model::Refusal) 
     let shown: Vec<String> = refusal
         .shown
         .iter()
-        .map(|(name, value)| format!("{} = {}", markdown(name), code(&text::expression(model, value))))
+        .map(|(name, value)| {
+            format!(
+                "{} = {}",
+                escape_markdown(name),
+                inline_code(&text::expression_text(model, value))
+            )
+        })
         .collect();
     let shows = if shown.is_empty() {
         String::new()
     } else {
         format!(", shows {}", shown.join(", "))
     };
-    format!("{status} {}{shows}", code(&refusal.name))
+    format!("{status} {}{shows}", inline_code(&refusal.name))
 }
 
 fn clause_text(model: &Model, clause: &Clause) -> String {
-    code(&text::expression(model, &clause.expr))
+    inline_code(&text::expression_text(model, &clause.expr))
 }
 
 fn place(place: &Place) -> String {
     match place {
         Place::Request => "before any I/O".to_owned(),
-        Place::Pushed(Some(row)) => format!("in the condition of {}", code(row)),
+        Place::Pushed(Some(row)) => format!("in the condition of {}", inline_code(row)),
         Place::Pushed(None) => "in the step's condition".to_owned(),
         Place::Pinned => "in the process; what it read is pinned".to_owned(),
     }
@@ -174,10 +189,10 @@ fn steps(model: &Model, steps_of: &[Step], plans: &[StepPlan], depth: usize, out
             StepKind::Call { step: name, args } => {
                 let args: Vec<String> = args
                     .iter()
-                    .map(|(name, value)| format!("{name}: {}", text::expression(model, value)))
+                    .map(|(name, value)| format!("{name}: {}", text::expression_text(model, value)))
                     .collect();
                 let call = format!("{name}({})", args.join(", "));
-                let _ = writeln!(out, "{indent}1. {}{}:", prefix(model, step, plan), code(&call));
+                let _ = writeln!(out, "{indent}1. {}{}:", prefix(model, step, plan), inline_code(&call));
                 let named = model.steps.iter().find(|named| named.name == *name);
                 steps(
                     model,
@@ -212,18 +227,18 @@ fn prefix(model: &Model, step: &Step, plan: &StepPlan) -> String {
     let mut text = String::new();
     if let Some((name, list)) = &step.repeat {
         let of = match list {
-            LetValue::Value(list) => code(&text::expression(model, list)),
+            LetValue::Value(list) => inline_code(&text::expression_text(model, list)),
             LetValue::Read(selection) => {
                 let found = plan.rows.iter().flat_map(|rows| &rows.queries);
-                let queries: Vec<String> = found.map(|query| code(&describe(model, query))).collect();
+                let queries: Vec<String> = found.map(|query| inline_code(&describe(model, query))).collect();
                 let entity = selection.entity().map_or("", |id| model.catalog.name(id));
-                format!("{} ({})", code(entity), queries.join(", "))
+                format!("{} ({})", inline_code(entity), queries.join(", "))
             }
         };
-        let _ = write!(text, "for each {} of {of}, ", code(name));
+        let _ = write!(text, "for each {} of {of}, ", inline_code(name));
     }
     if let Some(when) = &step.when {
-        let _ = write!(text, "when {}, ", code(&text::expression(model, when)));
+        let _ = write!(text, "when {}, ", inline_code(&text::expression_text(model, when)));
     }
     text
 }
@@ -232,21 +247,21 @@ fn prefix(model: &Model, step: &Step, plan: &StepPlan) -> String {
 fn one(model: &Model, step: &Step, plan: &StepPlan) -> String {
     let (verb, target) = match &step.kind {
         StepKind::Create(entity) => ("create", model.catalog.name(*entity).to_owned()),
-        StepKind::Update(target) => ("update", text::expression(model, target)),
-        StepKind::Delete(target) => ("delete", text::expression(model, target)),
-        StepKind::Upsert(target) => ("create or update", text::expression(model, target)),
-        StepKind::Present(target) => ("insist on", text::expression(model, target)),
-        StepKind::Absent(target) => ("insist that there is no", text::expression(model, target)),
+        StepKind::Update(target) => ("update", text::expression_text(model, target)),
+        StepKind::Delete(target) => ("delete", text::expression_text(model, target)),
+        StepKind::Upsert(target) => ("create or update", text::expression_text(model, target)),
+        StepKind::Present(target) => ("insist on", text::expression_text(model, target)),
+        StepKind::Absent(target) => ("insist that there is no", text::expression_text(model, target)),
         StepKind::Call { .. } | StepKind::Group(_) => return String::new(),
     };
-    let mut parts = vec![format!("{verb} {}", code(&target))];
+    let mut parts = vec![format!("{verb} {}", inline_code(&target))];
     match &step.moves {
-        Some(MoveTo::Named(name, _)) => parts.push(format!("move {}", code(name))),
-        Some(MoveTo::To(goal)) => parts.push(format!("move to {}", code(&text::expression(model, goal)))),
+        Some(MoveTo::Named(name, _)) => parts.push(format!("move {}", inline_code(name))),
+        Some(MoveTo::To(goal)) => parts.push(format!("move to {}", inline_code(&text::expression_text(model, goal)))),
         None => {}
     }
     let taken = |taken: &[singlet_model::model::Taken]| {
-        let names: Vec<String> = taken.iter().map(|taken| code(&taken.attribute)).collect();
+        let names: Vec<String> = taken.iter().map(|taken| inline_code(&taken.attribute)).collect();
         names.join(", ")
     };
     if !step.take.is_empty() {
@@ -266,7 +281,7 @@ fn one(model: &Model, step: &Step, plan: &StepPlan) -> String {
     }
     let mut text = parts.join("; ");
     if let Some(why) = plan.own.read.first() {
-        let _ = write!(text, " (read first: {})", prose(why));
+        let _ = write!(text, " (read first: {})", escape_prose(why));
     }
     for (requirement, clauses) in step.requirements.iter().zip(&plan.requirements) {
         for clause in clauses {
@@ -282,11 +297,11 @@ fn assigned(model: &Model, assignment: &Assignment, sign: &str) -> String {
     let entry = assignment
         .entry
         .as_ref()
-        .map(|entry| format!("[{}]", text::expression(model, entry)));
+        .map(|entry| format!("[{}]", text::expression_text(model, entry)));
     let target = format!("{}{}", assignment.attribute, entry.unwrap_or_default());
-    code(&format!(
+    inline_code(&format!(
         "{target} {sign} {}",
-        text::expression(model, &assignment.value)
+        text::expression_text(model, &assignment.value)
     ))
 }
 
@@ -294,7 +309,7 @@ fn assigned(model: &Model, assignment: &Assignment, sign: &str) -> String {
 fn refusals(model: &Model, write: &Write) -> String {
     let names: Vec<String> = possible_refusals(model, write)
         .iter()
-        .map(|(status, name)| format!("{status} {}", code(name)))
+        .map(|(status, name)| format!("{status} {}", inline_code(name)))
         .collect();
     let mut out = String::new();
     if !names.is_empty() {

@@ -1,6 +1,6 @@
 //! What could be typed at a place: words of the language where it has words, names of the model where it has names.
 
-use singlet_model::expression::{FUNCTIONS, Form};
+use singlet_model::expression::{CallForm, FUNCTIONS};
 use singlet_model::grammar::Shape;
 use singlet_model::model::{Argument, Entity};
 use singlet_model::types::Type;
@@ -363,7 +363,7 @@ impl<'d> Offered<'d> {
             return self.offer_behind_point(base);
         }
         self.offer_attributes("");
-        self.offer_functions(in_key, Form::Function);
+        self.offer_functions(in_key, CallForm::Function);
         if in_key {
             return;
         }
@@ -420,7 +420,7 @@ impl<'d> Offered<'d> {
                 for field in fields.unwrap_or_default() {
                     self.offer(CompletionKind::Attribute, &field.name, field.ty.to_string(), "");
                 }
-                self.offer_functions(false, Form::Method);
+                self.offer_functions(false, CallForm::Method);
             }
         }
     }
@@ -449,7 +449,7 @@ impl<'d> Offered<'d> {
         }
     }
 
-    fn offer_functions(&mut self, in_key: bool, form: Form) {
+    fn offer_functions(&mut self, in_key: bool, form: CallForm) {
         for function in FUNCTIONS
             .iter()
             .filter(|function| function.form == form && (in_key || !function.key_only))

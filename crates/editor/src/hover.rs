@@ -11,10 +11,10 @@ use singlet_plan::plan_json::{call_text, cost_of_write, units_text};
 use singlet_plan::read::{plan_read, priced_plan_text};
 use singlet_plan::write::{plan_write, write_text};
 
-use crate::occurrences::{NameKind, Occurrence};
+use crate::occurrences::{NameKind, NameOccurrence};
 use crate::outline::Outline;
 use crate::shapes::record_at;
-use crate::{Document, touches};
+use crate::{Document, span_touches};
 
 /// What stands at a place.
 pub(crate) fn hover_at(document: &Document, offset: usize) -> Option<String> {
@@ -39,7 +39,7 @@ pub(crate) fn hover_at(document: &Document, offset: usize) -> Option<String> {
     let found = document
         .findings()
         .iter()
-        .filter(|finding| touches(finding.span, offset));
+        .filter(|finding| span_touches(finding.span, offset));
     parts.extend(found.map(|finding| {
         let page = singlet_lint::page(finding.rule);
         let help = finding
@@ -55,7 +55,7 @@ pub(crate) fn hover_at(document: &Document, offset: usize) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n\n---\n\n"))
 }
 
-fn name_text(model: &Model, is_whole: bool, at: &Occurrence) -> Option<String> {
+fn name_text(model: &Model, is_whole: bool, at: &NameOccurrence) -> Option<String> {
     let name = &at.name;
     Some(match &at.kind {
         NameKind::Entity => entity_text(model, model.entity_named(name)?),
@@ -228,7 +228,7 @@ fn template_text(model: &Model, offset: usize) -> Option<String> {
             .flat_map(|entry| entry.choices())
             .flat_map(|choice| &choice.keys);
         let mut keys = entity.key_templates().chain(in_indexes);
-        let key = keys.find(|key| touches(key.span, offset) && !key.parts.is_empty())?;
+        let key = keys.find(|key| span_touches(key.span, offset) && !key.parts.is_empty())?;
         let parts = key.parts.iter().map(|part| format!("- `{}`: {}", part.path, part.ty));
         let parts: Vec<String> = parts.collect();
         let shown = example(&key.template);
@@ -246,7 +246,7 @@ fn template_text(model: &Model, offset: usize) -> Option<String> {
 fn word_text(text: &str, offset: usize) -> Option<String> {
     let outline = Outline::of(text);
     let mut entries = outline.entries.iter();
-    let entry = entries.find(|entry| !entry.key.is_empty() && touches(entry.key_span, offset))?;
+    let entry = entries.find(|entry| !entry.key.is_empty() && span_touches(entry.key_span, offset))?;
     let record = record_at(&outline.path(entry.parent))?;
     let field = record.field(&entry.key)?;
     let required = if field.required { ", required" } else { "" };

@@ -22,7 +22,7 @@ mod shapes;
 mod symbols;
 
 pub use completion::{Completion, CompletionKind};
-pub use occurrences::{NameKind, Occurrence};
+pub use occurrences::{NameKind, NameOccurrence};
 pub use rename::RenameRefusal;
 pub use symbols::Symbol;
 
@@ -99,7 +99,7 @@ impl Document {
     }
 
     /// Every place where a name of the model stands; none where the text is no YAML.
-    pub fn occurrences(&self) -> Vec<Occurrence> {
+    pub fn occurrences(&self) -> Vec<NameOccurrence> {
         match (self.tree(), self.model()) {
             (Some(tree), Some(model)) => occurrences::occurrences_in(tree, model),
             _ => Vec::new(),
@@ -107,10 +107,10 @@ impl Document {
     }
 
     /// The name at a place.
-    pub fn occurrence_at(&self, offset: usize) -> Option<Occurrence> {
+    pub fn occurrence_at(&self, offset: usize) -> Option<NameOccurrence> {
         let found = self.occurrences().into_iter();
         found
-            .filter(|one| touches(one.span, offset))
+            .filter(|one| span_touches(one.span, offset))
             .min_by_key(|one| one.span.end - one.span.start)
     }
 
@@ -181,6 +181,6 @@ pub fn check_text(source: &Source) -> Vec<Diagnostic> {
 }
 
 /// Whether a place lies within a span or at its end.
-fn touches(span: Span, offset: usize) -> bool {
+fn span_touches(span: Span, offset: usize) -> bool {
     (span.start as usize..=span.end as usize).contains(&offset)
 }

@@ -43,7 +43,7 @@ pub enum NameKind {
 
 /// A place where a name stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Occurrence {
+pub struct NameOccurrence {
     /// What it names.
     pub kind: NameKind,
     /// The name.
@@ -54,20 +54,20 @@ pub struct Occurrence {
     pub is_definition: bool,
 }
 
-impl Occurrence {
+impl NameOccurrence {
     /// Whether both name the same.
-    pub fn is_same_name(&self, other: &Occurrence) -> bool {
+    pub fn is_same_name(&self, other: &NameOccurrence) -> bool {
         self.kind == other.kind && self.name == other.name
     }
 }
 
 /// Every place of a tree where a name of its model stands.
-pub(crate) fn occurrences_in(tree: &Node, model: &Model) -> Vec<Occurrence> {
+pub(crate) fn occurrences_in(tree: &Node, model: &Model) -> Vec<NameOccurrence> {
     let names_of = |field: &str| -> BTreeSet<String> {
         let entries = tree.get(field).map(Node::entries).unwrap_or_default();
         entries.iter().map(|entry| entry.key.text.clone()).collect()
     };
-    let mut walk = Walk {
+    let mut walk = OccurrenceWalk {
         model,
         types: names_of("types"),
         steps: names_of("steps"),
@@ -80,7 +80,7 @@ pub(crate) fn occurrences_in(tree: &Node, model: &Model) -> Vec<Occurrence> {
 }
 
 /// An argument that is declared nowhere is defined where the route first has it.
-fn define_path_variables(found: &mut [Occurrence]) {
+fn define_path_variables(found: &mut [NameOccurrence]) {
     for at in 0..found.len() {
         let Some(one) = found.get(at).cloned() else { continue };
         let is_argument = matches!(one.kind, NameKind::Argument(_));
@@ -115,14 +115,14 @@ struct NameScope {
     taken: Vec<(String, String)>,
 }
 
-struct Walk<'m> {
+struct OccurrenceWalk<'m> {
     model: &'m Model,
     types: BTreeSet<String>,
     steps: BTreeSet<String>,
-    found: Vec<Occurrence>,
+    found: Vec<NameOccurrence>,
 }
 
-impl Walk<'_> {
+impl OccurrenceWalk<'_> {
     fn record(&mut self, node: &Node, record: &'static Record, scope: &NameScope) {
         let scope = self.scope_within(node, record, scope);
         for entry in node.entries() {
@@ -591,7 +591,7 @@ impl Walk<'_> {
         if name.is_empty() {
             return;
         }
-        self.found.push(Occurrence {
+        self.found.push(NameOccurrence {
             kind,
             name: name.to_owned(),
             span: text.span_of(start, start + name.len()),

@@ -7,7 +7,7 @@ use std::fmt;
 
 use singlet_model::{Diagnostic, Span};
 
-use crate::occurrences::{NameKind, Occurrence};
+use crate::occurrences::{NameKind, NameOccurrence};
 use crate::{Document, check_text};
 
 /// The longest name.
@@ -54,7 +54,7 @@ impl fmt::Display for RenameRefusal {
 impl std::error::Error for RenameRefusal {}
 
 /// The name at a place that can be renamed.
-pub(crate) fn renamed_at(document: &Document, offset: usize) -> Result<Occurrence, RenameRefusal> {
+pub(crate) fn renamed_at(document: &Document, offset: usize) -> Result<NameOccurrence, RenameRefusal> {
     let at = document.occurrence_at(offset).ok_or(RenameRefusal::NoName)?;
     match (&at.kind, document.is_whole()) {
         (NameKind::Entity | NameKind::Attribute(_) | NameKind::Argument(_), true) => Ok(at),
@@ -69,7 +69,7 @@ pub(crate) fn rename_at(document: &Document, offset: usize, to: &str) -> Result<
         return Err(RenameRefusal::NotAName(to.to_owned()));
     }
     let all = document.occurrences();
-    let is_taken = |other: &Occurrence| other.name == to && other.kind == at.kind;
+    let is_taken = |other: &NameOccurrence| other.name == to && other.kind == at.kind;
     if to != at.name && all.iter().any(is_taken) {
         return Err(RenameRefusal::Taken(to.to_owned()));
     }

@@ -20,20 +20,20 @@ pub(crate) const SMALL_BYTES: usize = 16 * 1024;
 /// What all requests of a service have in their hands.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    requests: Used,
-    bytes: Used,
+    requests: UsedShare,
+    bytes: UsedShare,
     /// The bytes, for whoever watches.
     shown: Gauge,
 }
 
 /// How much of something is in use, and how much there is.
 #[derive(Debug)]
-struct Used {
+struct UsedShare {
     now: AtomicUsize,
     most: usize,
 }
 
-impl Used {
+impl UsedShare {
     /// Takes some, of which the one who asks has `own` already. Who is alone may have more than there is: it would never be done
     /// otherwise.
     fn take(&self, more: usize, own: usize) -> bool {
@@ -53,7 +53,7 @@ impl Used {
 
 impl Admission {
     pub(crate) fn new(limits: &Limits, shown: Gauge) -> Arc<Self> {
-        let used = |most| Used {
+        let used = |most| UsedShare {
             now: AtomicUsize::new(0),
             most,
         };
@@ -69,10 +69,10 @@ impl Admission {
     /// # Errors
     ///
     /// Where all are taken.
-    pub(crate) fn enter(self: &Arc<Self>) -> Result<Place, Problem> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<RequestSlot, Problem> {
         match self.requests.take(1, 0) {
-            true => Ok(Place(Arc::clone(self))),
-            false => Err(overloaded(format!(
+            true => Ok(RequestSlot(Arc::clone(self))),
+            false => Err(overloaded_problem(format!(
                 "{} requests are worked on, and no more are at once",
                 self.requests.most
             ))),
@@ -80,8 +80,8 @@ impl Admission {
     }
 
     /// What a request holds: nothing yet beyond [`SMALL_BYTES`].
-    pub(crate) fn hold(self: &Arc<Self>) -> Held {
-        Held {
+    pub(crate) fn hold(self: &Arc<Self>) -> RequestBytes {
+        RequestBytes {
             admission: Arc::clone(self),
             bytes: AtomicUsize::new(0),
             is_long: AtomicBool::new(false),
@@ -91,9 +91,9 @@ impl Admission {
 
 /// One place among the requests that are worked on, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<Admission>);
+pub(crate) struct RequestSlot(Arc<Admission>);
 
-impl Drop for Place {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         self.0.requests.give_back(1);
     }
@@ -101,14 +101,14 @@ impl Drop for Place {
 
 /// The bytes of one request, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct RequestBytes {
     admission: Arc<Admission>,
     bytes: AtomicUsize,
     /// Whether its read has turned out to be long.
     is_long: AtomicBool,
 }
 
-impl Held {
+impl RequestBytes {
     /// Holds so many bytes in all, unless it holds as many already.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Held {
     pub(crate) fn cover(&self, bytes: usize) -> Result<(), Problem> {
         match self.covers(bytes) {
             true => Ok(()),
-            false => Err(overloaded(format!(
+            false => Err(overloaded_problem(format!(
                 "requests hold at most {} bytes together, and this one does not fit beside the others",
                 self.admission.bytes.most
             ))),
@@ -159,7 +159,7 @@ impl Held {
 /// Rows take some times the bytes that they have in a table.
 const ROW_FACTOR: usize = 3;
 
-impl Memory for Held {
+impl Memory for RequestBytes {
     fn hold(&self, bytes: usize) -> bool {
         self.covers(bytes.saturating_mul(ROW_FACTOR))
     }
@@ -169,7 +169,7 @@ impl Memory for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for RequestBytes {
     fn drop(&mut self) {
         let bytes = *self.bytes.get_mut();
         self.admission.bytes.give_back(bytes);
@@ -179,7 +179,7 @@ impl Drop for Held {
 }
 
 /// There is as much to do as is taken on at once.
-pub(crate) fn overloaded(detail: impl Into<String>) -> Problem {
+pub(crate) fn overloaded_problem(detail: impl Into<String>) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail).header(header::RETRY_AFTER, "1")
 }
 
@@ -202,7 +202,7 @@ mod tests {
     fn one_request_more_than_there_are_places_is_refused_and_a_place_comes_free() {
         for most in [1, 2, 7] {
             let admission = admission(most, 1);
-            let mut places: Vec<Place> = (0..most).map(|_| admission.enter().unwrap()).collect();
+            let mut places: Vec<RequestSlot> = (0..most).map(|_| admission.enter().unwrap()).collect();
             let refused = admission.enter().unwrap_err();
             assert_eq!((refused.status.as_u16(), &*refused.name), (503, "overloaded"));
             assert_eq!(refused.extra.headers.first().unwrap().0, header::RETRY_AFTER);

@@ -14,13 +14,13 @@ use singlet_plan::read::plan_text;
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Answer, Written};
 
-use crate::admission::Held;
+use crate::admission::RequestBytes;
 use crate::answer_text::AnswerText;
 use crate::call::Incoming;
 use crate::etag;
 use crate::location::Location;
 use crate::problem::Problem;
-use crate::query::Query;
+use crate::query::QueryParameters;
 
 /// Room for the headers of most answers, so that it is made once.
 const HEADERS_USUAL: usize = 12;
@@ -32,12 +32,12 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// # Errors
 ///
 /// Where the answer does not fit beside what other requests hold.
-pub(crate) fn read(
+pub(crate) fn read_response(
     model: &Model,
     read: &Read,
     answer: Answer,
-    (query, incoming): (&Query, &Incoming<'_>),
-    held: Arc<Held>,
+    (query, incoming): (&QueryParameters, &Incoming<'_>),
+    held: Arc<RequestBytes>,
 ) -> Result<Response, Problem> {
     let tag = tag(model, read, &answer);
     if let Some(tag) = tag.as_ref().filter(|tag| etag::is_known(&incoming.headers, tag)) {
@@ -101,13 +101,17 @@ fn tag(model: &Model, read: &Read, answer: &Answer) -> Option<HeaderValue> {
     let alone = read.with.is_empty() && matches!(read.returns, Return::Usual);
     let entity = model.entity(selection.entity()?).filter(|_| alone)?;
     let lapses = entity.states.as_ref().is_some_and(|states| !states.lapses.is_empty());
-    etag::version(entity, answer.value.as_ref()?)
+    etag::row_version(entity, answer.value.as_ref()?)
         .filter(|_| !lapses)
-        .and_then(etag::tag)
+        .and_then(etag::version_tag)
 }
 
 /// The response of a write, with where its row can be read.
-pub(crate) fn write(written: Written, location: Option<(&str, &Location)>, held: Arc<Held>) -> Response {
+pub(crate) fn write_response(
+    written: Written,
+    location: Option<(&str, &Location)>,
+    held: Arc<RequestBytes>,
+) -> Response {
     let status = StatusCode::from_u16(written.status).unwrap_or(StatusCode::OK);
     let created = status == StatusCode::CREATED;
     let place = match (location, &written.value, created) {
@@ -125,7 +129,7 @@ pub(crate) fn write(written: Written, location: Option<(&str, &Location)>, held:
         }
     };
     let headers = response.headers_mut();
-    if let Some(tag) = written.version.and_then(etag::tag) {
+    if let Some(tag) = written.version.and_then(etag::version_tag) {
         headers.insert(header::ETAG, tag);
     }
     if let Some(value) = place.and_then(|place| HeaderValue::from_str(&place).ok()) {
@@ -141,7 +145,7 @@ pub(crate) fn write(written: Written, location: Option<(&str, &Location)>, held:
 }
 
 /// The plan of a read, in place of its answer.
-pub(crate) fn plan(model: &Model, name: &str, plan: Option<&ReadPlan>) -> Response {
+pub(crate) fn plan_response(model: &Model, name: &str, plan: Option<&ReadPlan>) -> Response {
     let text = plan.map(|plan| plan_text(model, plan, false)).unwrap_or_default();
     let lines: Vec<&str> = text.lines().skip(1).map(str::trim_end).collect();
     response(StatusCode::OK, json!({"read": name, "plan": lines}).to_string().into())

@@ -8,7 +8,7 @@ use futures_util::stream;
 use singlet_item::Value;
 use singlet_runtime::values::JsonPieces;
 
-use crate::admission::{Held, SMALL_BYTES};
+use crate::admission::{RequestBytes, SMALL_BYTES};
 use crate::problem::Problem;
 
 /// Bytes of the pieces in which a long answer is sent.
@@ -63,18 +63,18 @@ impl AnswerText {
     /// # Errors
     ///
     /// Where they do not fit beside what other requests hold.
-    pub(crate) fn into_body(self, held: Arc<Held>) -> Result<Body, Problem> {
+    pub(crate) fn into_body(self, held: Arc<RequestBytes>) -> Result<Body, Problem> {
         held.cover(self.weight)?;
         Ok(self.sent(held))
     }
 
     /// The body of what was done, whatever others hold.
-    pub(crate) fn into_body_anyway(self, held: Arc<Held>) -> Body {
+    pub(crate) fn into_body_anyway(self, held: Arc<RequestBytes>) -> Body {
         held.cover_anyway(self.weight);
         self.sent(held)
     }
 
-    fn sent(mut self, held: Arc<Held>) -> Body {
+    fn sent(mut self, held: Arc<RequestBytes>) -> Body {
         if self.weight <= SMALL_BYTES {
             let mut text = Vec::with_capacity(self.weight + self.before.len() + self.after.len());
             text.append(&mut self.before);

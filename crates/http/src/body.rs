@@ -5,8 +5,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::StreamExt;
 use singlet_runtime::values::Tree;
 
-use crate::admission::Held;
-use crate::problem::{FieldError, FieldErrors, Place, Problem};
+use crate::admission::RequestBytes;
+use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
 use crate::settings::Limits;
 
 /// Bytes that one value of a JSON text takes while the request is made of it, about: in the tree, as an argument, in the item.
@@ -20,11 +20,11 @@ const TEXT_FACTOR: usize = 3;
 /// # Errors
 ///
 /// Where it is too large, too slow, or no JSON object; or where it does not fit beside what other requests hold.
-pub(crate) async fn object(
+pub(crate) async fn body_object(
     headers: &HeaderMap,
     body: Body,
     limits: &Limits,
-    held: &Held,
+    held: &RequestBytes,
 ) -> Result<Vec<(String, Tree)>, Problem> {
     let bytes = read(headers, body, limits, held).await?;
     if bytes.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) async fn object(
     match text.and_then(Tree::parse) {
         Ok(Tree::Object(members)) => Ok(members),
         Ok(_) => {
-            let whole = Place::Body(String::new());
+            let whole = RequestPlace::Body(String::new());
             let error = FieldError::new(whole, "the body must be a JSON object");
             Err(Problem::invalid(FieldErrors::one(error)))
         }
@@ -56,7 +56,7 @@ fn taken_apart_bytes(text: &[u8]) -> usize {
 
 /// Reads a body. Its bytes are held from the start where it announces them, for a body that was half taken and then refused would
 /// have been read in vain.
-async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &Held) -> Result<Vec<u8>, Problem> {
+async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &RequestBytes) -> Result<Vec<u8>, Problem> {
     let too_large = || {
         let detail = format!("a body has at most {} bytes", limits.body_bytes_max);
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)

@@ -1,4 +1,9 @@
 //! One request to a system, from its path to its answer.
+//!
+//! **Invariant: the order of refusals.** Route, method, ticket, rate, the form of the query and which operation it chooses, credentials,
+//! what `allow` says of the caller alone, the form of a body, arguments (those of path, query and body together, so that all mistakes
+//! are told at once), the headers of a write, and last what the engine says. No argument is looked at before the caller is known and
+//! may ask: who may not makes nobody read a body, and learns nothing of what is wrong with it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,19 +19,19 @@ use singlet_runtime::{Answer, Attributes, Caller, Memory, Precondition, Refused,
 use singlet_store::Consumed;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::{self, Admission, Held, overloaded};
+use crate::admission::{self, Admission, RequestBytes, overloaded_problem};
 use crate::clock::Clock;
 use crate::etag;
 use crate::long_reads::LongReads;
-use crate::metrics::Operation;
-use crate::problem::{FieldError, FieldErrors, Place, Problem};
-use crate::query::{Page, Query, TICKET, pages};
-use crate::rate::Left;
-use crate::routing::{Endpoint, Found};
+use crate::metrics::OperationLabels;
+use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
+use crate::query::{PageParameters, QueryParameters, TICKET, answers_pages};
+use crate::rate::RateLeft;
+use crate::routing::{FoundRoute, RouteEndpoint};
 use crate::settings::Limits;
 use crate::system::System;
 use crate::ticket::{self, NEW_TICKET, TICKET_HEADER};
-use crate::watch::{self, Asked, Watchers, Watching};
+use crate::watch::{self, AnswerForm, Watchers, Watching};
 use crate::{answer, body, input, problem};
 
 /// A request, its path without the system's prefix.
@@ -58,20 +63,20 @@ pub(crate) struct Surroundings<'a> {
 }
 
 /// One request on its way.
-pub(crate) struct Call<'a> {
+pub(crate) struct RequestCall<'a> {
     system: &'a Arc<System>,
     service: Surroundings<'a>,
     /// The read or write that was asked for, as far as it is known.
-    of: &'a mut Operation,
+    of: &'a mut OperationLabels,
     /// What it consumed.
     pub consumed: Consumed,
     /// What is left of the caller's rate.
-    pub left: Option<Left>,
+    pub left: Option<RateLeft>,
 }
 
-impl<'a> Call<'a> {
-    pub fn new(system: &'a Arc<System>, service: Surroundings<'a>, of: &'a mut Operation) -> Self {
-        Call {
+impl<'a> RequestCall<'a> {
+    pub fn new(system: &'a Arc<System>, service: Surroundings<'a>, of: &'a mut OperationLabels) -> Self {
+        RequestCall {
             of,
             system,
             service,
@@ -84,7 +89,7 @@ impl<'a> Call<'a> {
     /// alone, input, and the rest of the permission. Who may not ask at all makes nobody look at a body.
     pub async fn answer(
         &mut self,
-        found: Option<Found<'_>>,
+        found: Option<FoundRoute<'_>>,
         incoming: &Incoming<'_>,
         body: Body,
     ) -> Result<Response, Problem> {
@@ -118,8 +123,9 @@ impl<'a> Call<'a> {
         };
         let incoming = redeemed.as_ref().unwrap_or(incoming);
         let caller = system.authenticator.caller(&incoming.headers).await;
+        // Counted before bad credentials are refused: whoever guesses them is slowed down by the rate of its address.
         self.count(caller.as_ref().ok(), incoming.peer)?;
-        let query = Query::parse(incoming.query)?;
+        let query = QueryParameters::parse(incoming.query)?;
         let endpoint = query.choose(endpoints)?;
         self.of.operation.clone_from(&endpoint.name);
         let caller = caller?;
@@ -132,19 +138,23 @@ impl<'a> Call<'a> {
     }
 
     /// The request with the credentials that its ticket holds, where it asks for events by one.
-    fn redeemed<'r>(&self, incoming: &Incoming<'r>, endpoints: &[Endpoint]) -> Result<Option<Incoming<'r>>, Problem> {
+    fn redeemed<'r>(
+        &self,
+        incoming: &Incoming<'r>,
+        endpoints: &[RouteEndpoint],
+    ) -> Result<Option<Incoming<'r>>, Problem> {
         if incoming.method != Method::GET || !watch::accepts_events(&incoming.headers) {
             return Ok(None);
         }
         // What is wrong with a query is said later, to who may ask.
-        let Ok(query) = Query::parse(incoming.query) else {
+        let Ok(query) = QueryParameters::parse(incoming.query) else {
             return Ok(None);
         };
         let Some(sent) = query.ticket(endpoints).filter(|sent| *sent != NEW_TICKET) else {
             return Ok(None);
         };
         let now = self.service.clock.now();
-        let headers = ticket::redeem(self.system, incoming, &query, (sent, now))?;
+        let headers = ticket::redeem_ticket(self.system, incoming, &query, (sent, now))?;
         Ok(Some(Incoming {
             headers,
             ..incoming.clone()
@@ -167,9 +177,9 @@ impl<'a> Call<'a> {
 
     async fn read(
         &mut self,
-        endpoint: &Endpoint,
-        found: &Found<'_>,
-        query: &Query,
+        endpoint: &RouteEndpoint,
+        found: &FoundRoute<'_>,
+        query: &QueryParameters,
         caller: Caller,
         incoming: &Incoming<'_>,
     ) -> Result<Response, Problem> {
@@ -183,18 +193,23 @@ impl<'a> Call<'a> {
             ));
         };
         let mut errors = FieldErrors::default();
-        let Page {
+        let PageParameters {
             limit,
             cursor,
             explain,
             ticket,
-        } = query.page(endpoint, pages(read), system.engine.bounds().page_rows_max, &mut errors);
+        } = query.page(
+            endpoint,
+            answers_pages(read),
+            system.engine.bounds().page_rows_max,
+            &mut errors,
+        );
         let mut args = Attributes::new();
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
         query.arguments(endpoint, &mut args, &mut errors);
         if explain && !incoming.explains {
             errors.push(FieldError::new(
-                Place::Query("explain".to_owned()),
+                RequestPlace::Query("explain".to_owned()),
                 "plans are not shown at this address",
             ));
         }
@@ -202,7 +217,7 @@ impl<'a> Call<'a> {
         if ticket.is_some()
             && let Some(detail) = self.ticket_error(read, asks_ticket, incoming)
         {
-            errors.push(FieldError::new(Place::Query(TICKET.to_owned()), detail));
+            errors.push(FieldError::new(RequestPlace::Query(TICKET.to_owned()), detail));
         }
         if !errors.is_empty() {
             return Err(Problem::invalid(errors));
@@ -215,10 +230,14 @@ impl<'a> Call<'a> {
             now: self.service.clock.now(),
         };
         if explain {
-            return Ok(answer::plan(model, &endpoint.name, system.engine.plan(&endpoint.name)));
+            return Ok(answer::plan_response(
+                model,
+                &endpoint.name,
+                system.engine.plan(&endpoint.name),
+            ));
         }
         if incoming.method == Method::GET
-            && let Asked::Events = watch::asked(model, read, &incoming.headers)?
+            && let AnswerForm::Events = watch::answer_form(model, read, &incoming.headers)?
         {
             // Boxed, for few are watched, and what it takes is moved with every request otherwise.
             return Box::pin(self.watch(endpoint, request, incoming)).await;
@@ -242,8 +261,8 @@ impl<'a> Call<'a> {
         // The next page needs no other ticket.
         let asked = asks_ticket.then(|| query.without_ticket());
         let asked = asked.as_ref().unwrap_or(query);
-        let mut response = answer::read(model, read, given, (asked, incoming), held)?;
-        if asks_ticket && let Some(ticket) = ticket::issue(system, incoming, query, self.service.clock.now()) {
+        let mut response = answer::read_response(model, read, given, (asked, incoming), held)?;
+        if asks_ticket && let Some(ticket) = ticket::issue_ticket(system, incoming, query, self.service.clock.now()) {
             response.headers_mut().insert(TICKET_HEADER, ticket);
         }
         Ok(response)
@@ -252,9 +271,9 @@ impl<'a> Call<'a> {
     /// What a read answers that may take a while: within its time, and elsewhere if it turns out to be long.
     async fn read_waiting(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &RouteEndpoint,
         request: Request,
-        (place, held): (admission::Place, &Arc<Held>),
+        (place, held): (admission::RequestSlot, &Arc<RequestBytes>),
         incoming: &Incoming<'_>,
     ) -> Result<Result<Answer, RuntimeError>, Problem> {
         let (engine, name) = (Arc::clone(&self.system.engine), endpoint.name.clone());
@@ -283,9 +302,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    async fn watch(&self, endpoint: &Endpoint, request: Request, incoming: &Incoming<'_>) -> Result<Response, Problem> {
+    async fn watch(
+        &self,
+        endpoint: &RouteEndpoint,
+        request: Request,
+        incoming: &Incoming<'_>,
+    ) -> Result<Response, Problem> {
         if request.cursor.is_some() {
-            let place = Place::Query("cursor".to_owned());
+            let place = RequestPlace::Query("cursor".to_owned());
             let error = FieldError::new(place, "only the first page can be watched");
             return Err(Problem::invalid(FieldErrors::one(error)));
         }
@@ -300,14 +324,14 @@ impl<'a> Call<'a> {
             time_max: self.service.limits.operation_time_max,
         };
         let problem = |error| self.problem(error, incoming.request_id);
-        watch::respond(watching, self.service.watchers, problem).await
+        watch::respond_events(watching, self.service.watchers, problem).await
     }
 
     async fn write(
         &mut self,
-        endpoint: &Endpoint,
-        found: &Found<'_>,
-        query: &Query,
+        endpoint: &RouteEndpoint,
+        found: &FoundRoute<'_>,
+        query: &QueryParameters,
         caller: Caller,
         (incoming, body): (&Incoming<'_>, Body),
     ) -> Result<Response, Problem> {
@@ -327,7 +351,7 @@ impl<'a> Call<'a> {
             ));
         }
         let held = Arc::new(self.service.admission.hold());
-        let body = body::object(&incoming.headers, body, self.service.limits, &held).await?;
+        let body = body::body_object(&incoming.headers, body, self.service.limits, &held).await?;
         let place = self.service.admission.enter()?;
         let mut errors = FieldErrors::default();
         let mut args = Attributes::new();
@@ -366,7 +390,7 @@ impl<'a> Call<'a> {
             .map_err(|ended| panicked(ended, &self.of.operation, incoming.request_id))?
             .map_err(|error| self.problem(error, incoming.request_id))?;
         self.consumed = std::mem::take(&mut written.consumed);
-        Ok(answer::write(written, system.location(&write.name), held))
+        Ok(answer::write_response(written, system.location(&write.name), held))
     }
 
     /// A rule of the model said no: its name is the type, and what the model shows stands beside it.
@@ -378,8 +402,8 @@ impl<'a> Call<'a> {
             .map(|(name, value)| format!("{name} is {}", json_text::of(value)))
             .collect();
         let detail = match shown.is_empty() {
-            true => problem::title(&refused.name),
-            false => format!("{}: {}", problem::title(&refused.name), shown.join(", ")),
+            true => problem::title_of(&refused.name),
+            false => format!("{}: {}", problem::title_of(&refused.name), shown.join(", ")),
         };
         let mut problem = Problem {
             name: refused.name.into(),
@@ -402,7 +426,7 @@ impl<'a> Call<'a> {
                 format!("a value leaves its range: {error}"),
             ),
             RuntimeError::Cursor => {
-                let place = Place::Query("cursor".to_owned());
+                let place = RequestPlace::Query("cursor".to_owned());
                 let detail = "this cursor does not belong to this request";
                 Problem {
                     errors: Box::new(FieldErrors::one(FieldError::new(place, detail))),
@@ -421,7 +445,7 @@ impl<'a> Call<'a> {
             RuntimeError::VersionMismatch => version_differs(),
             RuntimeError::VersionRequired => {
                 let detail = "`If-Match` must say which version of the row is meant";
-                let place = Place::Header("If-Match".to_owned());
+                let place = RequestPlace::Header("If-Match".to_owned());
                 Problem {
                     errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
                     ..Problem::new(StatusCode::PRECONDITION_REQUIRED, "version_required", detail)
@@ -458,7 +482,7 @@ impl<'a> Call<'a> {
                 error.to_string(),
             )
             .header(header::RETRY_AFTER, "60"),
-            RuntimeError::NoRoom => overloaded(error.to_string()),
+            RuntimeError::NoRoom => overloaded_problem(error.to_string()),
             RuntimeError::AlreadyDone => {
                 let detail =
                     "this was done before under this idempotency key; its answer is kept for callers with an id";
@@ -472,7 +496,7 @@ impl<'a> Call<'a> {
                     reason,
                     "a mistake of Singlet"
                 );
-                internal()
+                internal_problem()
             }
             RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
                 tracing::error!(
@@ -481,7 +505,7 @@ impl<'a> Call<'a> {
                     reason,
                     "what is stored is not as the model has it"
                 );
-                internal()
+                internal_problem()
             }
         }
     }
@@ -494,7 +518,7 @@ fn panicked(ended: tokio::task::JoinError, operation: &str, request_id: &str) ->
         Err(ended) => Some(ended.to_string()),
     };
     tracing::error!(request_id, operation, reason, "a write made the service panic");
-    internal()
+    internal_problem()
 }
 
 fn conflict() -> Problem {
@@ -516,7 +540,7 @@ fn store_problem(operation: &str, request_id: &str, error: &singlet_store::Store
     tracing::error!(request_id, operation, %error, "the store failed");
     // What a client may have caused was refused before: a request that no store takes is a mistake of this service.
     if error.is_bad_request() {
-        return internal();
+        return internal_problem();
     }
     let detail = match error.told() {
         Some(told) => told,
@@ -533,7 +557,7 @@ fn idempotency_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>,
     let key = etag::idempotency_key(headers)?;
     if key.is_none() && write.idempotency.need == IdempotencyNeed::Required {
         let detail = "this operation needs an `Idempotency-Key` header";
-        let place = Place::Header("Idempotency-Key".to_owned());
+        let place = RequestPlace::Header("Idempotency-Key".to_owned());
         return Err(Problem {
             errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
             ..Problem::new(StatusCode::BAD_REQUEST, "idempotency_key_required", detail)
@@ -543,7 +567,7 @@ fn idempotency_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>,
 }
 
 fn precondition(write: &Write, headers: &HeaderMap) -> Result<Precondition, Problem> {
-    let asked = etag::precondition(headers)?;
+    let asked = etag::precondition_of(headers)?;
     let needs_row = matches!(asked, Precondition::Present | Precondition::Version(_));
     let creates = |step: &&Step| matches!(step.kind, StepKind::Create(_));
     // What is only made has no version before.
@@ -564,7 +588,7 @@ fn too_slow() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).header(header::RETRY_AFTER, "1")
 }
 
-pub fn internal() -> Problem {
+pub fn internal_problem() -> Problem {
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "internal",
@@ -593,9 +617,9 @@ mod tests {
 
     /// What was logged.
     #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
+    struct CallLog(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Log {
+    impl Write for CallLog {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -607,7 +631,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_that_panics_is_logged_with_its_request() {
-        let log = Log::default();
+        let log = CallLog::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)

@@ -6,13 +6,13 @@ use singlet_model::model::Entity;
 use singlet_model::types::Type;
 use singlet_runtime::Precondition;
 
-use crate::problem::{FieldError, FieldErrors, Place, Problem};
+use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
 
 /// How many tags are looked at.
 const TAGS_MAX: usize = 32;
 
 /// The version of a row of an entity.
-pub fn version(entity: &Entity, row: &Value) -> Option<Number> {
+pub fn row_version(entity: &Entity, row: &Value) -> Option<Number> {
     let attribute = entity
         .attributes
         .iter()
@@ -21,7 +21,7 @@ pub fn version(entity: &Entity, row: &Value) -> Option<Number> {
 }
 
 /// The tag of a version.
-pub fn tag(version: Number) -> Option<HeaderValue> {
+pub fn version_tag(version: Number) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("\"{version}\"")).ok()
 }
 
@@ -30,9 +30,9 @@ pub fn tag(version: Number) -> Option<HeaderValue> {
 /// # Errors
 ///
 /// Where one of them is not as it should be, or both are there.
-pub fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
+pub fn precondition_of(headers: &HeaderMap) -> Result<Precondition, Problem> {
     let wrong = |name: &str, detail: &str| {
-        let place = Place::Header(name.to_owned());
+        let place = RequestPlace::Header(name.to_owned());
         Problem::invalid(FieldErrors::one(FieldError::new(place, detail)))
     };
     let none_match = tags(headers, &header::IF_NONE_MATCH);
@@ -122,7 +122,7 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     if sent.next().is_some() || inside.is_empty() || inside.len() > IDEMPOTENCY_KEY_CHARS_MAX || !printable {
         let detail =
             format!("this must be one key of 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable characters without quotes");
-        let place = Place::Header("Idempotency-Key".to_owned());
+        let place = RequestPlace::Header("Idempotency-Key".to_owned());
         return Err(Problem::invalid(FieldErrors::one(FieldError::new(place, detail))));
     }
     Ok(Some(inside.to_owned()))
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn if_match_is_strong_tags_or_a_star() {
-        let asked = |value| precondition(&headers(header::IF_MATCH, value));
+        let asked = |value| precondition_of(&headers(header::IF_MATCH, value));
         let versions = |all: &[i64]| {
             Ok(Precondition::Version(
                 all.iter().map(|one| Number::from(*one)).collect(),
@@ -156,17 +156,17 @@ mod tests {
         }
         let many = (0..=TAGS_MAX).map(|_| "\"1\"").collect::<Vec<_>>().join(",");
         assert!(super::versions(&many).is_none());
-        assert_eq!(precondition(&HeaderMap::new()), Ok(Precondition::Unsaid));
+        assert_eq!(precondition_of(&HeaderMap::new()), Ok(Precondition::Unsaid));
     }
 
     #[test]
     fn if_none_match_of_a_write_is_a_star() {
-        let asked = |value| precondition(&headers(header::IF_NONE_MATCH, value));
+        let asked = |value| precondition_of(&headers(header::IF_NONE_MATCH, value));
         assert_eq!(asked("*"), Ok(Precondition::Absent));
         assert!(asked("\"1\"").is_err());
         let mut both = headers(header::IF_NONE_MATCH, "*");
         both.insert(header::IF_MATCH, HeaderValue::from_static("*"));
-        assert!(precondition(&both).is_err());
+        assert!(precondition_of(&both).is_err());
     }
 
     #[test]

@@ -15,14 +15,14 @@ const TEXT_CHARS_MAX: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Where.
-    pub place: Place,
+    pub place: RequestPlace,
     /// What.
     pub detail: String,
 }
 
 /// Where in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RequestPlace {
     /// A JSON pointer into the body.
     Body(String),
     /// A parameter of the query.
@@ -43,7 +43,7 @@ pub struct FieldErrors {
 
 impl FieldError {
     /// What is wrong at a place.
-    pub fn new(place: Place, detail: impl Into<String>) -> Self {
+    pub fn new(place: RequestPlace, detail: impl Into<String>) -> Self {
         FieldError {
             place,
             detail: detail.into(),
@@ -51,17 +51,19 @@ impl FieldError {
     }
 
     fn json(&self) -> Json {
-        let detail = shortened(&self.detail, TEXT_CHARS_MAX);
+        let detail = shorten_text(&self.detail, TEXT_CHARS_MAX);
         match &self.place {
-            Place::Body(pointer) => {
-                json!({"pointer": format!("#{}", shortened(pointer, TEXT_CHARS_MAX)), "detail": detail})
+            RequestPlace::Body(pointer) => {
+                json!({"pointer": format!("#{}", shorten_text(pointer, TEXT_CHARS_MAX)), "detail": detail})
             }
-            Place::Query(name) => {
-                json!({"in": "query", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail})
+            RequestPlace::Query(name) => {
+                json!({"in": "query", "parameter": shorten_text(name, TEXT_CHARS_MAX), "detail": detail})
             }
-            Place::Path(name) => json!({"in": "path", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail}),
-            Place::Header(name) => {
-                json!({"in": "header", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail})
+            RequestPlace::Path(name) => {
+                json!({"in": "path", "parameter": shorten_text(name, TEXT_CHARS_MAX), "detail": detail})
+            }
+            RequestPlace::Header(name) => {
+                json!({"in": "header", "parameter": shorten_text(name, TEXT_CHARS_MAX), "detail": detail})
             }
         }
     }
@@ -124,7 +126,7 @@ impl FromIterator<FieldError> for FieldErrors {
 }
 
 /// The beginning of a text that is too long to be said.
-pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
+pub(crate) fn shorten_text(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
@@ -136,7 +138,7 @@ mod tests {
     use super::*;
 
     fn error(name: &str) -> FieldError {
-        FieldError::new(Place::Query(name.to_owned()), "there is no such parameter")
+        FieldError::new(RequestPlace::Query(name.to_owned()), "there is no such parameter")
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::Response;
 
 use crate::assets;
-use crate::routing::Place;
+use crate::routing::RoutePath;
 use crate::surfaces::Surfaces;
 use crate::system::System;
 
@@ -53,7 +53,7 @@ fn section(system: &System, surfaces: Surfaces) -> String {
     html
 }
 
-fn rows(prefix: &str, place: &Place) -> String {
+fn rows(prefix: &str, place: &RoutePath) -> String {
     let mut html = String::new();
     for (method, endpoints) in &place.methods {
         for endpoint in endpoints {

@@ -7,7 +7,7 @@ use singlet_model::types::{ObjectType, Type};
 use singlet_runtime::values::{NESTING_MAX, Tree};
 use singlet_runtime::{Attributes, values};
 
-use crate::problem::{FieldError, FieldErrors, Place};
+use crate::problem::{FieldError, FieldErrors, RequestPlace};
 
 /// An argument from a path or a query.
 ///
@@ -34,7 +34,7 @@ pub fn path_arguments(
         };
         match argument_from_text(text, &arg.ty) {
             Ok(value) => drop(args.insert(arg.name.clone(), value)),
-            Err(detail) => errors.push(FieldError::new(Place::Path(arg.name.clone()), detail)),
+            Err(detail) => errors.push(FieldError::new(RequestPlace::Path(arg.name.clone()), detail)),
         }
     }
 }
@@ -71,10 +71,12 @@ pub fn body_arguments(
             (Some(Tree::Null), Some(Patched { clearable: true, .. })) => {
                 args.insert(arg.name.clone(), Value::Null);
             }
-            (Some(Tree::Null), Some(_)) => errors.push(FieldError::new(Place::Body(at), "this cannot be cleared")),
+            (Some(Tree::Null), Some(_)) => {
+                errors.push(FieldError::new(RequestPlace::Body(at), "this cannot be cleared"))
+            }
             // Null is what many clients send for what they leave out.
             (Some(Tree::Null) | None, _) if arg.optional || arg.default.is_some() => {}
-            (None, _) => errors.push(FieldError::new(Place::Body(at), "this is missing")),
+            (None, _) => errors.push(FieldError::new(RequestPlace::Body(at), "this is missing")),
             (Some(tree), _) => match values::from_tree(tree, &arg.ty) {
                 Ok(value) => drop(args.insert(arg.name.clone(), value)),
                 Err(_) => problems(tree, &arg.ty, &at, 0, errors),
@@ -109,7 +111,7 @@ fn problems(tree: &Tree, ty: &Type, at: &str, depth: usize, errors: &mut FieldEr
         && let Err(invalid) = values::from_tree(tree, ty)
     {
         errors.push(FieldError::new(
-            Place::Body(format!("{at}{}", invalid.pointer)),
+            RequestPlace::Body(format!("{at}{}", invalid.pointer)),
             invalid.reason,
         ));
     }
@@ -132,7 +134,7 @@ fn fields(
         match tree.get(&field.name).filter(|tree| !tree.is_null()) {
             Some(tree) => problems(tree, &field.ty, &at, depth + 1, errors),
             None if field.optional => {}
-            None => errors.push(FieldError::new(Place::Body(at), "this is missing")),
+            None => errors.push(FieldError::new(RequestPlace::Body(at), "this is missing")),
         }
     }
 }
@@ -141,7 +143,10 @@ fn fields(
 fn no_such_field<'a>(at: &str, name: &str, known: impl Iterator<Item = &'a str>, only_counted: bool) -> FieldError {
     let near = if only_counted { None } else { nearest(name, known) };
     let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    FieldError::new(Place::Body(at.to_owned()), format!("there is no such field{hint}"))
+    FieldError::new(
+        RequestPlace::Body(at.to_owned()),
+        format!("there is no such field{hint}"),
+    )
 }
 
 fn pointer(at: &str, step: &str) -> String {

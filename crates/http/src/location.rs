@@ -7,7 +7,7 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::{ParamValue, Read, Return, SelectionKind, Write};
 use singlet_model::types::{EntityId, Type};
 
-use crate::openapi::changed;
+use crate::openapi::changed_entity;
 
 /// What a path keeps as it is.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -47,7 +47,7 @@ impl Location {
 /// The entity whose row is the answer.
 fn answered(model: &Model, write: &Write) -> Option<EntityId> {
     match &write.returns {
-        Return::Usual => changed(model, write),
+        Return::Usual => changed_entity(model, write),
         Return::Value(expr) => match expr.ty {
             Type::Row(entity) => Some(entity),
             _ => None,

@@ -27,22 +27,22 @@ type FractionCounter = Counter<f64, AtomicU64>;
 pub struct Metrics {
     registry: Registry,
     /// Of each operation that was asked for: the model bounds how many there are.
-    figures: RwLock<HashMap<Operation, Arc<Figures>>>,
-    requests: Family<Answered, Counter>,
-    seconds: Family<Operation, Histogram, fn() -> Histogram>,
-    read_units: Family<Operation, FractionCounter>,
-    write_units: Family<Operation, Counter>,
-    place_read_units: Family<Placed, FractionCounter>,
-    place_write_units: Family<Placed, Counter>,
-    refusals: Family<Refused, Counter>,
+    figures: RwLock<HashMap<OperationLabels, Arc<OperationFigures>>>,
+    requests: Family<AnsweredLabels, Counter>,
+    seconds: Family<OperationLabels, Histogram, fn() -> Histogram>,
+    read_units: Family<OperationLabels, FractionCounter>,
+    write_units: Family<OperationLabels, Counter>,
+    place_read_units: Family<PlaceLabels, FractionCounter>,
+    place_write_units: Family<PlaceLabels, Counter>,
+    refusals: Family<RefusedLabels, Counter>,
     runs: Family<Ran, Counter>,
     deliveries: Family<Delivered, Counter>,
-    parked: Family<Followed, Gauge>,
-    retried: Family<Followed, Gauge>,
-    tally_groups: Family<Followed, Counter>,
-    tally_lag_seconds: Family<Followed, Gauge>,
-    search_lag_seconds: Family<Followed, Gauge>,
-    lag_seconds: Family<Followed, Gauge>,
+    parked: Family<FollowedLabels, Gauge>,
+    retried: Family<FollowedLabels, Gauge>,
+    tally_groups: Family<FollowedLabels, Counter>,
+    tally_lag_seconds: Family<FollowedLabels, Gauge>,
+    search_lag_seconds: Family<FollowedLabels, Gauge>,
+    lag_seconds: Family<FollowedLabels, Gauge>,
     /// Requests that are being answered.
     pub in_flight: Gauge,
     /// Bytes that requests hold beyond the little that each may.
@@ -51,7 +51,7 @@ pub struct Metrics {
 
 /// A read or a write of a system; both empty for what belongs to none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Operation {
+pub struct OperationLabels {
     /// The system.
     pub system: String,
     /// The read's or write's name.
@@ -60,18 +60,18 @@ pub struct Operation {
 
 /// The figures of one operation, found once: to look for each by its labels takes longer than to count.
 #[derive(Debug)]
-struct Figures {
+struct OperationFigures {
     answers: Few<u16, Counter>,
     seconds: Histogram,
     /// There from the first unit on, as what is shown is.
     read_units: OnceLock<FractionCounter>,
     write_units: OnceLock<Counter>,
-    places: Few<String, PlaceUnits>,
+    places: Few<String, UnitFigures>,
 }
 
 /// What an operation consumes at one place.
 #[derive(Debug, Default)]
-struct PlaceUnits {
+struct UnitFigures {
     read: OnceLock<FractionCounter>,
     write: OnceLock<Counter>,
 }
@@ -109,7 +109,7 @@ impl<K, V> Few<K, V> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct AnsweredLabels {
     system: String,
     operation: String,
     status: u16,
@@ -117,14 +117,14 @@ struct Answered {
 
 /// What an operation consumed at one place: `table`, or the name of an index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Placed {
+struct PlaceLabels {
     system: String,
     operation: String,
     place: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Refused {
+struct RefusedLabels {
     system: String,
     operation: String,
     problem: String,
@@ -147,7 +147,7 @@ struct Delivered {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Followed {
+struct FollowedLabels {
     system: String,
 }
 
@@ -255,10 +255,17 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts an answer.
-    pub fn answered(&self, of: &Operation, status: u16, took: Duration, consumed: &Consumed, problem: Option<&str>) {
+    pub fn answered(
+        &self,
+        of: &OperationLabels,
+        status: u16,
+        took: Duration,
+        consumed: &Consumed,
+        problem: Option<&str>,
+    ) {
         let figures = self.figures_of(of);
         let answers = || {
-            let answered = Answered {
+            let answered = AnsweredLabels {
                 system: of.system.clone(),
                 operation: of.operation.clone(),
                 status,
@@ -284,7 +291,7 @@ impl Metrics {
             }
         }
         if let Some(problem) = problem {
-            let refused = Refused {
+            let refused = RefusedLabels {
                 system: of.system.clone(),
                 operation: of.operation.clone(),
                 problem: problem.to_owned(),
@@ -293,7 +300,7 @@ impl Metrics {
         }
     }
 
-    fn figures_of(&self, of: &Operation) -> Arc<Figures> {
+    fn figures_of(&self, of: &OperationLabels) -> Arc<OperationFigures> {
         let known = self
             .figures
             .read()
@@ -303,7 +310,7 @@ impl Metrics {
         known.unwrap_or_else(|| {
             let mut all = self.figures.write().unwrap_or_else(PoisonError::into_inner);
             let new = || {
-                Arc::new(Figures {
+                Arc::new(OperationFigures {
                     answers: Few::default(),
                     seconds: self.seconds.get_or_create(of).clone(),
                     read_units: OnceLock::new(),
@@ -315,16 +322,16 @@ impl Metrics {
         })
     }
 
-    fn consumed_at(&self, figures: &Figures, of: &Operation, place: &str, units: Units) {
+    fn consumed_at(&self, figures: &OperationFigures, of: &OperationLabels, place: &str, units: Units) {
         if units == Units::default() {
             return;
         }
-        let placed = || Placed {
+        let placed = || PlaceLabels {
             system: of.system.clone(),
             operation: of.operation.clone(),
             place: place.to_owned(),
         };
-        figures.places.of(place, PlaceUnits::default, |counters| {
+        figures.places.of(place, UnitFigures::default, |counters| {
             if units.read.halves() > 0 {
                 let counter = || self.place_read_units.get_or_create(&placed()).clone();
                 let read = units.read.halves() as f64 / 2.0;
@@ -359,7 +366,7 @@ impl Metrics {
 
     /// Says how far the changes of a system are followed.
     pub fn followed(&self, system: &str, lag_seconds: i64, parked: usize, retried: usize) {
-        let followed = Followed {
+        let followed = FollowedLabels {
             system: system.to_owned(),
         };
         self.lag_seconds.get_or_create(&followed).set(lag_seconds);
@@ -370,7 +377,7 @@ impl Metrics {
 
     /// Says how far the tallies of a system are kept, and how many groups a page of changes changed.
     pub fn tallied(&self, system: &str, lag_seconds: i64, groups: usize) {
-        let followed = Followed {
+        let followed = FollowedLabels {
             system: system.to_owned(),
         };
         self.tally_lag_seconds.get_or_create(&followed).set(lag_seconds);
@@ -380,7 +387,7 @@ impl Metrics {
 
     /// Says how far the words of a system's rows are followed.
     pub fn searched(&self, system: &str, lag_seconds: i64) {
-        let followed = Followed {
+        let followed = FollowedLabels {
             system: system.to_owned(),
         };
         self.search_lag_seconds.get_or_create(&followed).set(lag_seconds);

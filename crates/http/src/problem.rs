@@ -9,8 +9,8 @@ use singlet_item::Value;
 use singlet_runtime::Attributes;
 use singlet_runtime::values::json_text;
 
-use crate::field_errors::shortened;
-pub use crate::field_errors::{FieldError, FieldErrors, Place};
+use crate::field_errors::shorten_text;
+pub use crate::field_errors::{FieldError, FieldErrors, RequestPlace};
 
 /// The longest sentence, and the longest path that is given back.
 const TEXT_CHARS_MAX: usize = 2000;
@@ -35,12 +35,12 @@ pub struct Problem {
     /// The fields and parameters that are wrong.
     pub errors: Box<FieldErrors>,
     /// What few problems have. Boxed, so that a result is not mostly a problem.
-    pub extra: Box<Extra>,
+    pub extra: Box<ProblemExtra>,
 }
 
 /// What few problems have.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Extra {
+pub struct ProblemExtra {
     /// What the model chose to show, and other members.
     pub members: Attributes,
     /// Headers that go with it.
@@ -95,17 +95,17 @@ impl Problem {
 
     /// Its type: a name that never changes.
     pub fn uri(&self) -> String {
-        uri(self.namespace.as_deref(), &self.name)
+        problem_uri(self.namespace.as_deref(), &self.name)
     }
 
     /// The answer.
     pub fn into_response(self, instance: &str, request_id: &str) -> Response {
         let mut body = Map::new();
         body.insert("type".to_owned(), json!(self.uri()));
-        body.insert("title".to_owned(), json!(title(&self.name)));
+        body.insert("title".to_owned(), json!(title_of(&self.name)));
         body.insert("status".to_owned(), json!(self.status.as_u16()));
-        body.insert("detail".to_owned(), json!(shortened(&self.detail, TEXT_CHARS_MAX)));
-        body.insert("instance".to_owned(), json!(shortened(instance, TEXT_CHARS_MAX)));
+        body.insert("detail".to_owned(), json!(shorten_text(&self.detail, TEXT_CHARS_MAX)));
+        body.insert("instance".to_owned(), json!(shorten_text(instance, TEXT_CHARS_MAX)));
         body.insert("request_id".to_owned(), json!(request_id));
         if !self.errors.is_empty() {
             body.insert("errors".to_owned(), self.errors.json());
@@ -132,12 +132,12 @@ impl Problem {
 }
 
 /// The type of a problem, by whose it is and its name.
-pub fn uri(namespace: Option<&str>, name: &str) -> String {
+pub fn problem_uri(namespace: Option<&str>, name: &str) -> String {
     format!("urn:problem-type:{}:{name}", namespace.unwrap_or("singlet"))
 }
 
 /// A name as a title: `task_not_pending` is "Task not pending".
-pub fn title(name: &str) -> String {
+pub fn title_of(name: &str) -> String {
     let mut text = name.replace('_', " ");
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();

@@ -9,18 +9,18 @@ use singlet_runtime::Attributes;
 use axum::http::StatusCode;
 
 use crate::input::argument_from_text;
-use crate::problem::{FieldError, FieldErrors, Place, Problem};
-use crate::routing::{Endpoint, QueryParameter, QueryValue};
+use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
+use crate::routing::{QueryParameter, QueryValue, RouteEndpoint};
 
 /// The query, decoded.
 #[derive(Debug, Default)]
-pub struct Query {
+pub struct QueryParameters {
     sent: Vec<(String, String)>,
 }
 
 /// What every paged read takes beside its own parameters.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct PageParameters {
     /// Rows in a page.
     pub limit: Option<usize>,
     /// Where to go on.
@@ -40,25 +40,25 @@ const PARAMETERS_MAX: usize = 200;
 /// Names that mean the same for every read, unless the read has a parameter of that name.
 const COMMON: [&str; 4] = ["limit", "cursor", "explain", TICKET];
 
-impl Query {
+impl QueryParameters {
     /// Decodes a query.
     ///
     /// # Errors
     ///
     /// Where a parameter is not text or is sent twice, or there are too many.
     pub fn parse(text: &str) -> Result<Self, Problem> {
-        let mut query = Query::default();
+        let mut query = QueryParameters::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (Some(name), Some(value)) = (decode(name), decode(value)) else {
-                let place = Place::Query(decode(name).unwrap_or_else(|| "?".to_owned()));
+                let place = RequestPlace::Query(decode(name).unwrap_or_else(|| "?".to_owned()));
                 return Err(Problem::invalid(FieldErrors::one(FieldError::new(
                     place,
                     "this is not UTF-8",
                 ))));
             };
             if query.get(&name).is_some() {
-                let error = FieldError::new(Place::Query(name), "this is sent more than once");
+                let error = FieldError::new(RequestPlace::Query(name), "this is sent more than once");
                 return Err(Problem::invalid(FieldErrors::one(error)));
             }
             if query.sent.len() == PARAMETERS_MAX {
@@ -76,7 +76,7 @@ impl Query {
     }
 
     /// The ticket that was sent; none where a read of the path has a parameter of that name.
-    pub(crate) fn ticket(&self, endpoints: &[Endpoint]) -> Option<&str> {
+    pub(crate) fn ticket(&self, endpoints: &[RouteEndpoint]) -> Option<&str> {
         let is_own = endpoints.iter().any(|endpoint| has(endpoint, TICKET));
         self.get(TICKET).filter(|_| !is_own)
     }
@@ -92,9 +92,9 @@ impl Query {
     /// # Errors
     ///
     /// Where none fits, with those that there are.
-    pub fn choose<'a>(&self, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint, Problem> {
+    pub fn choose<'a>(&self, endpoints: &'a [RouteEndpoint]) -> Result<&'a RouteEndpoint, Problem> {
         let fitting = endpoints.iter().filter(|endpoint| self.fits(endpoint));
-        let needs = |endpoint: &&Endpoint| endpoint.query.iter().filter(|known| known.is_needed()).count();
+        let needs = |endpoint: &&RouteEndpoint| endpoint.query.iter().filter(|known| known.is_needed()).count();
         if let Some(found) = fitting.max_by_key(needs) {
             return Ok(found);
         }
@@ -104,7 +104,7 @@ impl Query {
         }
     }
 
-    fn fits(&self, endpoint: &Endpoint) -> bool {
+    fn fits(&self, endpoint: &RouteEndpoint) -> bool {
         let satisfied = |parameter: &QueryParameter| match (&parameter.value, self.get(&parameter.name)) {
             (QueryValue::Fixed(wanted), sent) => sent == Some(wanted.as_str()),
             (QueryValue::Argument(_), sent) => sent.is_some() || !parameter.is_needed(),
@@ -118,7 +118,7 @@ impl Query {
         names.filter(|name| !COMMON.contains(name))
     }
 
-    fn misfits(&self, endpoint: &Endpoint) -> FieldErrors {
+    fn misfits(&self, endpoint: &RouteEndpoint) -> FieldErrors {
         let known = || endpoint.query.iter().map(|parameter| parameter.name.as_str());
         let mut errors: FieldErrors = self
             .own()
@@ -126,7 +126,7 @@ impl Query {
             .map(|name| unknown(name, known()))
             .collect();
         for parameter in &endpoint.query {
-            let place = || Place::Query(parameter.name.clone());
+            let place = || RequestPlace::Query(parameter.name.clone());
             match (&parameter.value, self.get(&parameter.name)) {
                 (QueryValue::Fixed(wanted), sent) if sent != Some(wanted.as_str()) => {
                     errors.push(FieldError::new(place(), format!("this must be `{wanted}`")));
@@ -140,7 +140,7 @@ impl Query {
         errors
     }
 
-    fn no_such_combination(&self, endpoints: &[Endpoint]) -> Problem {
+    fn no_such_combination(&self, endpoints: &[RouteEndpoint]) -> Problem {
         let mut known: Vec<&str> = endpoints
             .iter()
             .flat_map(|endpoint| &endpoint.query)
@@ -150,7 +150,7 @@ impl Query {
         known.dedup();
         let strangers = self.own().filter(|name| !known.contains(name));
         let errors = strangers.map(|name| unknown(name, known.iter().copied())).collect();
-        let combinations: Vec<String> = endpoints.iter().map(Endpoint::combination).collect();
+        let combinations: Vec<String> = endpoints.iter().map(RouteEndpoint::combination).collect();
         let shown: Vec<String> = combinations
             .iter()
             .map(|text| match text.is_empty() {
@@ -173,7 +173,7 @@ impl Query {
     }
 
     /// The arguments that the query holds; what is wrong with it is added to `errors`.
-    pub fn arguments(&self, endpoint: &Endpoint, args: &mut Attributes, errors: &mut FieldErrors) {
+    pub fn arguments(&self, endpoint: &RouteEndpoint, args: &mut Attributes, errors: &mut FieldErrors) {
         for parameter in &endpoint.query {
             let QueryValue::Argument(arg) = &parameter.value else {
                 continue;
@@ -183,14 +183,20 @@ impl Query {
             };
             match argument_from_text(text, &arg.ty) {
                 Ok(value) => drop(args.insert(arg.name.clone(), value)),
-                Err(detail) => errors.push(FieldError::new(Place::Query(parameter.name.clone()), detail)),
+                Err(detail) => errors.push(FieldError::new(RequestPlace::Query(parameter.name.clone()), detail)),
             }
         }
     }
 
     /// Limit (of at most `rows_max` rows), cursor, explain and ticket, where the read has no parameter of such a name.
-    pub fn page(&self, endpoint: &Endpoint, pages: bool, rows_max: usize, errors: &mut FieldErrors) -> Page {
-        let mut page = Page::default();
+    pub fn page(
+        &self,
+        endpoint: &RouteEndpoint,
+        pages: bool,
+        rows_max: usize,
+        errors: &mut FieldErrors,
+    ) -> PageParameters {
+        let mut page = PageParameters::default();
         for name in COMMON.into_iter().filter(|name| !has(endpoint, name)) {
             let Some(text) = self.get(name) else { continue };
             match name {
@@ -198,7 +204,7 @@ impl Query {
                 "limit" if pages => match text.parse() {
                     Ok(limit) if (1..=rows_max).contains(&limit) => page.limit = Some(limit),
                     _ => errors.push(FieldError::new(
-                        Place::Query(name.to_owned()),
+                        RequestPlace::Query(name.to_owned()),
                         format!("this must be a whole number from 1 to {rows_max}"),
                     )),
                 },
@@ -210,10 +216,10 @@ impl Query {
         page
     }
 
-    /// The same without the ticket.
-    pub(crate) fn without_ticket(&self) -> Query {
+    /// The query without its ticket.
+    pub(crate) fn without_ticket(&self) -> QueryParameters {
         let kept = self.sent.iter().filter(|(name, _)| name != TICKET);
-        Query {
+        QueryParameters {
             sent: kept.cloned().collect(),
         }
     }
@@ -230,7 +236,7 @@ impl Query {
 }
 
 /// Whether a read answers in pages.
-pub fn pages(read: &Read) -> bool {
+pub fn answers_pages(read: &Read) -> bool {
     let rows = read
         .selection
         .as_ref()
@@ -238,7 +244,7 @@ pub fn pages(read: &Read) -> bool {
     read.each.is_none() && (read.pages.is_some() || rows)
 }
 
-fn has(endpoint: &Endpoint, name: &str) -> bool {
+fn has(endpoint: &RouteEndpoint, name: &str) -> bool {
     endpoint.query.iter().any(|parameter| parameter.name == name)
 }
 
@@ -247,7 +253,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> FieldError {
         .map(|near| format!("; did you mean `{near}`?"))
         .unwrap_or_default();
     FieldError::new(
-        Place::Query(name.to_owned()),
+        RequestPlace::Query(name.to_owned()),
         format!("there is no such parameter{hint}"),
     )
 }

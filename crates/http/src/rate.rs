@@ -24,7 +24,7 @@ pub struct RateLimit {
 
 /// What is left to a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct RateLeft {
     /// How many requests are left now.
     pub remaining: u32,
     /// In how long there is one more.
@@ -52,11 +52,11 @@ impl RateLimit {
     }
 
     /// Counts a request of a caller.
-    pub fn count(&self, caller: &str) -> Left {
+    pub fn count(&self, caller: &str) -> RateLeft {
         self.count_at(caller, self.started.elapsed())
     }
 
-    fn count_at(&self, caller: &str, now: Duration) -> Left {
+    fn count_at(&self, caller: &str, now: Duration) -> RateLeft {
         let step = self.window / self.count;
         let mut all = self.empty_at.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= CALLERS_MAX && !all.contains_key(caller) {
@@ -72,7 +72,7 @@ impl RateLimit {
         let used = if admitted { filled - now } else { empty_at - now };
         let free = self.window.saturating_sub(used);
         let remaining = u32::try_from(free.as_nanos() / step.as_nanos().max(1)).unwrap_or(u32::MAX);
-        Left {
+        RateLeft {
             remaining,
             next: (used + step).saturating_sub(self.window),
             admitted,
@@ -80,7 +80,7 @@ impl RateLimit {
     }
 
     /// The headers that say what is left.
-    pub fn headers(&self, left: Left, headers: &mut HeaderMap) {
+    pub fn headers(&self, left: RateLeft, headers: &mut HeaderMap) {
         let policy = format!("\"caller\";q={};w={}", self.count, self.window.as_secs().max(1));
         let now = format!("\"caller\";r={};t={}", left.remaining, seconds_up(left.next));
         for (name, text) in [("ratelimit-policy", policy), ("ratelimit", now)] {
@@ -91,7 +91,7 @@ impl RateLimit {
     }
 
     /// What a caller past the limit is told.
-    pub fn refusal(&self, left: Left) -> Problem {
+    pub fn refusal(&self, left: RateLeft) -> Problem {
         let seconds = seconds_up(left.next).max(1);
         let detail = format!(
             "{} requests in {} seconds are the limit",

@@ -8,17 +8,17 @@ use singlet_model::model::{Argument, ParamValue, Route};
 /// The routes of a model.
 #[derive(Debug, Default)]
 pub struct Routes {
-    places: Vec<Place>,
+    places: Vec<RoutePath>,
 }
 
 /// One path, with what it answers by method.
 #[derive(Debug)]
-pub struct Place {
+pub struct RoutePath {
     /// The path as the model writes it.
     pub path: String,
-    segments: Vec<Segment>,
+    segments: Vec<RouteSegment>,
     /// The operations of each method; several reads may share one.
-    pub methods: Vec<(Method, Vec<Endpoint>)>,
+    pub methods: Vec<(Method, Vec<RouteEndpoint>)>,
     /// Whether the model does not name it: it is of one read alone, beside where the model has it.
     pub is_own_address: bool,
 }
@@ -27,14 +27,14 @@ pub struct Place {
 const OWN_ADDRESSES: &str = "reads";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Segment {
+enum RouteSegment {
     Text(String),
     Variable(String),
 }
 
 /// One operation at its route.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct RouteEndpoint {
     /// Its name.
     pub name: String,
     /// Whether it writes.
@@ -79,9 +79,9 @@ impl QueryParameter {
 
 /// What a path leads to.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct FoundRoute<'a> {
     /// The place.
-    pub place: &'a Place,
+    pub place: &'a RoutePath,
     /// The values of its variables, decoded, in order.
     pub variables: Vec<(&'a str, String)>,
 }
@@ -92,18 +92,24 @@ impl Routes {
         let mut routes = Routes::default();
         for (position, read) in model.reads.iter().enumerate() {
             if let Some(route) = &read.http {
-                routes.add(route, Endpoint::new(&read.name, false, position, route, &read.args));
+                routes.add(
+                    route,
+                    RouteEndpoint::new(&read.name, false, position, route, &read.args),
+                );
             }
         }
         for (position, write) in model.writes.iter().enumerate() {
             if let Some(route) = &write.http {
-                routes.add(route, Endpoint::new(&write.name, true, position, route, &write.args));
+                routes.add(
+                    route,
+                    RouteEndpoint::new(&write.name, true, position, route, &write.args),
+                );
             }
         }
         routes.add_own_addresses(model);
         // Text before variables, from the left: `/tasks/counts` is no task.
-        let rank = |place: &Place| -> Vec<bool> {
-            let variable = |segment: &Segment| matches!(segment, Segment::Variable(_));
+        let rank = |place: &RoutePath| -> Vec<bool> {
+            let variable = |segment: &RouteSegment| matches!(segment, RouteSegment::Variable(_));
             place.segments.iter().map(variable).collect()
         };
         routes.places.sort_by_key(rank);
@@ -119,14 +125,14 @@ impl Routes {
             let Some(endpoint) = read
                 .http
                 .as_ref()
-                .and_then(|route| Endpoint::alone(&read.name, position, route, &read.args))
+                .and_then(|route| RouteEndpoint::alone(&read.name, position, route, &read.args))
             else {
                 continue;
             };
             if self.places.iter().all(|place| !place.fits(&asked)) {
-                own.push(Place {
+                own.push(RoutePath {
                     path: format!("/{OWN_ADDRESSES}/{}", read.name),
-                    segments: asked.map(|text| Segment::Text(text.to_owned())).to_vec(),
+                    segments: asked.map(|text| RouteSegment::Text(text.to_owned())).to_vec(),
                     methods: vec![(Method::GET, vec![endpoint])],
                     is_own_address: true,
                 });
@@ -135,14 +141,14 @@ impl Routes {
         self.places.extend(own);
     }
 
-    fn add(&mut self, route: &Route, endpoint: Endpoint) {
+    fn add(&mut self, route: &Route, endpoint: RouteEndpoint) {
         let segments = segments_of(&route.path);
         let method = Method::from_bytes(route.method.as_bytes()).unwrap_or(Method::GET);
         let known = self.places.iter_mut().find(|place| place.segments == segments);
         let place = match known {
             Some(place) => place,
             None => {
-                self.places.push(Place {
+                self.places.push(RoutePath {
                     path: route.path.clone(),
                     segments,
                     methods: Vec::new(),
@@ -159,12 +165,12 @@ impl Routes {
     }
 
     /// Every place.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[RoutePath] {
         &self.places
     }
 
     /// The place of a path, preferably one with the method; `None` where there is none, or where the path is not text.
-    pub fn find(&self, path: &str, method: &Method) -> Option<Found<'_>> {
+    pub fn find(&self, path: &str, method: &Method) -> Option<FoundRoute<'_>> {
         let asked: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
         let fitting = || self.places.iter().filter(|place| place.fits(&asked));
         let place = fitting()
@@ -172,26 +178,26 @@ impl Routes {
             .or_else(|| fitting().next())?;
         let mut variables = Vec::new();
         for (segment, text) in place.segments.iter().zip(&asked) {
-            if let Segment::Variable(name) = segment {
+            if let RouteSegment::Variable(name) = segment {
                 let text = percent_decode_str(text).decode_utf8().ok()?;
                 variables.push((name.as_str(), text.into_owned()));
             }
         }
-        Some(Found { place, variables })
+        Some(FoundRoute { place, variables })
     }
 }
 
-impl Place {
+impl RoutePath {
     fn fits(&self, asked: &[&str]) -> bool {
-        let matches = |(segment, text): (&Segment, &&str)| match segment {
-            Segment::Text(wanted) => wanted == text,
-            Segment::Variable(_) => !text.is_empty(),
+        let matches = |(segment, text): (&RouteSegment, &&str)| match segment {
+            RouteSegment::Text(wanted) => wanted == text,
+            RouteSegment::Variable(_) => !text.is_empty(),
         };
         self.segments.len() == asked.len() && self.segments.iter().zip(asked).all(matches)
     }
 
     /// The operations of a method.
-    pub fn method(&self, method: &Method) -> Option<&[Endpoint]> {
+    pub fn method(&self, method: &Method) -> Option<&[RouteEndpoint]> {
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
         let found = self.methods.iter().find(|(known, _)| known == wanted);
         found.map(|(_, endpoints)| endpoints.as_slice())
@@ -208,7 +214,7 @@ impl Place {
     }
 }
 
-impl Endpoint {
+impl RouteEndpoint {
     fn new(name: &str, is_write: bool, position: usize, route: &Route, args: &[Argument]) -> Self {
         let arg = |name: &str| args.iter().find(|arg| arg.name == name).cloned();
         let path: Vec<Argument> = route.path_variables.iter().filter_map(|name| arg(name)).collect();
@@ -236,7 +242,7 @@ impl Endpoint {
             .filter(|arg| is_write && !elsewhere(&arg.name))
             .cloned()
             .collect();
-        Endpoint {
+        RouteEndpoint {
             name: name.to_owned(),
             is_write,
             position,
@@ -249,7 +255,7 @@ impl Endpoint {
     /// A read at an address of its own: all arguments are in the query, under the names that they have at the model's address. None where two
     /// would have one name.
     fn alone(name: &str, position: usize, route: &Route, args: &[Argument]) -> Option<Self> {
-        let shared = Endpoint::new(name, false, position, route, args);
+        let shared = RouteEndpoint::new(name, false, position, route, args);
         let in_path = shared.path.into_iter().map(|arg| QueryParameter {
             name: arg.name.clone(),
             value: QueryValue::Argument(arg),
@@ -262,7 +268,7 @@ impl Endpoint {
         let is_twice = |at: usize, name: &str| query.iter().skip(at + 1).any(|other| other.name == name);
         let mut names = query.iter().enumerate();
         let clash = names.any(|(at, parameter)| is_twice(at, &parameter.name));
-        (!clash).then(|| Endpoint {
+        (!clash).then(|| RouteEndpoint {
             name: name.to_owned(),
             is_write: false,
             position,
@@ -283,10 +289,10 @@ impl Endpoint {
     }
 }
 
-fn segments_of(path: &str) -> Vec<Segment> {
+fn segments_of(path: &str) -> Vec<RouteSegment> {
     let segment = |text: &str| match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
-        Some(name) => Segment::Variable(name.to_owned()),
-        None => Segment::Text(text.to_owned()),
+        Some(name) => RouteSegment::Variable(name.to_owned()),
+        None => RouteSegment::Text(text.to_owned()),
     };
     path.trim_start_matches('/').split('/').map(segment).collect()
 }

@@ -19,12 +19,12 @@ use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 
 use crate::admission::Admission;
-use crate::call::{Call, DEBUG, Incoming, Surroundings, internal};
+use crate::call::{DEBUG, Incoming, RequestCall, Surroundings, internal_problem};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections, counted_as};
 use crate::console::{AnswerConsole, ConsoleRequest, is_of_console};
 use crate::long_reads::LongReads;
-use crate::metrics::{Metrics, Operation};
+use crate::metrics::{Metrics, OperationLabels};
 use crate::problem::Problem;
 use crate::settings::Settings;
 use crate::surfaces::Surfaces;
@@ -229,14 +229,14 @@ fn not_encoded(_: StatusCode, _: axum::http::Version, headers: &HeaderMap, _: &a
 }
 
 /// What was done for a request.
-struct Done {
+struct DoneRequest {
     result: Result<Response, Problem>,
     consumed: Consumed,
 }
 
-impl Done {
+impl DoneRequest {
     fn without_cost(result: Result<Response, Problem>) -> Self {
-        Done {
+        DoneRequest {
             result,
             consumed: Consumed::default(),
         }
@@ -256,7 +256,7 @@ struct Underway<'a> {
     request_id: String,
     method: Method,
     path: String,
-    of: Operation,
+    of: OperationLabels,
     ended: bool,
 }
 
@@ -271,7 +271,7 @@ impl<'a> Underway<'a> {
             request_id: trace::request_id(request.headers()),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
-            of: Operation::default(),
+            of: OperationLabels::default(),
             ended: false,
         }
     }
@@ -380,14 +380,14 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
 }
 
 /// A panic is a mistake of this service: its client gets an answer, its cause is in the log.
-fn caught(work: impl Future<Output = Done>, request_id: &str) -> impl Future<Output = Done> {
+fn caught(work: impl Future<Output = DoneRequest>, request_id: &str) -> impl Future<Output = DoneRequest> {
     let panicked = move |reason: Box<dyn std::any::Any + Send>| {
         tracing::error!(
             request_id,
             reason = panic_text(reason.as_ref()),
             "a request made the service panic"
         );
-        Done::without_cost(Err(internal()))
+        DoneRequest::without_cost(Err(internal_problem()))
     };
     let work = AssertUnwindSafe(work).catch_unwind();
     work.map(move |ended| ended.unwrap_or_else(panicked))
@@ -426,15 +426,15 @@ async fn dispatch(
     front: Front,
     request: Request<Body>,
     request_id: &str,
-    of: &mut Operation,
-) -> Done {
+    of: &mut OperationLabels,
+) -> DoneRequest {
     let surfaces = front.surfaces;
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
     let (client, _place) = match client_of(service, &parts) {
         Ok(known) => known,
-        Err(problem) => return Done::without_cost(Err(problem)),
+        Err(problem) => return DoneRequest::without_cost(Err(problem)),
     };
     let shows_console = front.console && service.console.get().is_some();
     let own = match path {
@@ -448,7 +448,7 @@ async fn dispatch(
         _ => None,
     };
     if let Some(result) = own {
-        return Done::without_cost(result);
+        return DoneRequest::without_cost(result);
     }
     if let Some(console) = service.console.get().filter(|_| front.console && is_of_console(path)) {
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.address);
@@ -461,11 +461,11 @@ async fn dispatch(
             over_tls: front.over_tls,
             request_id: request_id.to_owned(),
         };
-        return Done::without_cost(Ok(Arc::clone(console).answer(request).await));
+        return DoneRequest::without_cost(Ok(Arc::clone(console).answer(request).await));
     }
     let Some((system, rest)) = service.system_of(path) else {
         let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");
-        return Done::without_cost(Err(missing));
+        return DoneRequest::without_cost(Err(missing));
     };
     let found = system.routes.find(rest, &parts.method);
     let described = surfaces.docs && reads && found.is_none();
@@ -473,7 +473,7 @@ async fn dispatch(
         .then(|| assets::of_system(&system, rest, &parts.headers))
         .flatten()
     {
-        return Done::without_cost(Ok(response));
+        return DoneRequest::without_cost(Ok(response));
     }
     let incoming = Incoming {
         full_path: path,
@@ -494,7 +494,7 @@ async fn dispatch(
         clock: &service.clock,
         watchers: &service.watchers,
     };
-    let mut call = Call::new(&system, surroundings, of);
+    let mut call = RequestCall::new(&system, surroundings, of);
     let mut result = call.answer(found, &incoming, body).await;
     if let Some((rate, left)) = system.rate.as_ref().zip(call.left) {
         match &mut result {
@@ -509,7 +509,7 @@ async fn dispatch(
             }
         }
     }
-    Done {
+    DoneRequest {
         result,
         consumed: call.consumed,
     }

@@ -92,7 +92,7 @@ impl System {
             patched: model
                 .writes
                 .iter()
-                .map(|write| (write.name.clone(), patched(&model, write)))
+                .map(|write| (write.name.clone(), patched_arguments(&model, write)))
                 .collect(),
             locations: model
                 .writes
@@ -120,7 +120,7 @@ impl System {
 }
 
 /// The arguments of a write that a patch made.
-pub(crate) fn patched(model: &Model, write: &Write) -> Vec<Patched> {
+pub(crate) fn patched_arguments(model: &Model, write: &Write) -> Vec<Patched> {
     let mut all = Vec::new();
     for step in write.all_steps() {
         let entity = step.entity().and_then(|entity| model.entity(entity));

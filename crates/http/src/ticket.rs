@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Incoming;
 use crate::problem::Problem;
-use crate::query::{Query, TICKET};
+use crate::query::{QueryParameters, TICKET};
 use crate::system::System;
 
 /// What asks for a ticket in place of one.
@@ -32,14 +32,19 @@ struct Ticket {
 }
 
 /// What a ticket belongs to: a path of a system and the parameters of its query, in any order.
-fn belongs(system: &System, path: &str, query: &Query) -> Vec<u8> {
+fn belongs(system: &System, path: &str, query: &QueryParameters) -> Vec<u8> {
     let mut sent: Vec<_> = query.sent().filter(|(name, _)| *name != TICKET).collect();
     sent.sort_unstable();
     serde_json::to_vec(&("ticket", &system.name, path, sent)).unwrap_or_default()
 }
 
 /// A ticket for the same request, by the credentials that came with this one.
-pub(crate) fn issue(system: &System, incoming: &Incoming<'_>, query: &Query, now: i64) -> Option<HeaderValue> {
+pub(crate) fn issue_ticket(
+    system: &System,
+    incoming: &Incoming<'_>,
+    query: &QueryParameters,
+    now: i64,
+) -> Option<HeaderValue> {
     let ticket = Ticket {
         until: now.saturating_add(TICKET_MILLIS),
         credentials: system.authenticator.credentials(&incoming.headers),
@@ -57,10 +62,10 @@ pub(crate) fn issue(system: &System, incoming: &Incoming<'_>, query: &Query, now
 /// # Errors
 ///
 /// Where it is forged, past its time, made for another path or query, or comes with other credentials.
-pub(crate) fn redeem(
+pub(crate) fn redeem_ticket(
     system: &System,
     incoming: &Incoming<'_>,
-    query: &Query,
+    query: &QueryParameters,
     (ticket, now): (&str, i64),
 ) -> Result<HeaderMap, Problem> {
     let refused = |detail: &str| system.authenticator.refused(detail);

@@ -28,14 +28,14 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use feed::Feed;
 pub(crate) use shared::SharedReads;
 
-use crate::admission::{Admission, overloaded};
+use crate::admission::{Admission, overloaded_problem};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections};
 use crate::problem::Problem;
 use crate::system::System;
 use feed::Subscription;
 use shared::SharedRead;
-use shown::Shown;
+use shown::ShownRows;
 
 /// The least time between two readings for one watcher.
 const READ_EVERY: Duration = Duration::from_millis(250);
@@ -73,7 +73,7 @@ pub(crate) struct Watchers {
 }
 
 /// One place among them, until it is dropped.
-struct Place {
+struct WatcherSlot {
     now: Arc<AtomicUsize>,
     _of_client: Option<Connected>,
 }
@@ -94,22 +94,24 @@ impl Watchers {
         self.ending.cancel();
     }
 
-    fn enter(&self, client: Option<IpAddr>) -> Result<Place, Problem> {
+    fn enter(&self, client: Option<IpAddr>) -> Result<WatcherSlot, Problem> {
         let of_client = client.map(|client| self.by_client.admit(client).ok_or_else(too_many_watched));
         let of_client = of_client.transpose()?;
         let before = self.now.fetch_add(1, Ordering::Relaxed);
-        let place = Place {
+        let place = WatcherSlot {
             now: Arc::clone(&self.now),
             _of_client: of_client,
         };
         match before < WATCHERS_MAX {
             true => Ok(place),
-            false => Err(overloaded(format!("{WATCHERS_MAX} watch, and no more do at once"))),
+            false => Err(overloaded_problem(format!(
+                "{WATCHERS_MAX} watch, and no more do at once"
+            ))),
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for WatcherSlot {
     fn drop(&mut self) {
         self.now.fetch_sub(1, Ordering::Relaxed);
     }
@@ -121,7 +123,7 @@ fn too_many_watched() -> Problem {
 }
 
 /// What a request asks for.
-pub(crate) enum Asked {
+pub(crate) enum AnswerForm {
     /// An answer.
     Answer,
     /// Events.
@@ -133,19 +135,19 @@ pub(crate) enum Asked {
 /// # Errors
 ///
 /// Where it accepts nothing else, and the read has none.
-pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<Asked, Problem> {
+pub(crate) fn answer_form(model: &Model, read: &Read, headers: &HeaderMap) -> Result<AnswerForm, Problem> {
     let media: Vec<&str> = accepted_media(headers).collect();
     if !accepts_events(headers) {
-        return Ok(Asked::Answer);
+        return Ok(AnswerForm::Answer);
     }
     let Some(reason) = why_not(model, read) else {
-        return Ok(Asked::Events);
+        return Ok(AnswerForm::Events);
     };
     match media
         .iter()
         .any(|media| ["application/json", "application/*", "*/*"].contains(media))
     {
-        true => Ok(Asked::Answer),
+        true => Ok(AnswerForm::Answer),
         false => Err(Problem::new(StatusCode::NOT_ACCEPTABLE, "not_watchable", reason)),
     }
 }
@@ -201,7 +203,7 @@ pub(crate) struct Watching {
 /// # Errors
 ///
 /// Where the first reading fails, or too many watch.
-pub(crate) async fn respond(
+pub(crate) async fn respond_events(
     watching: Watching,
     watchers: &Watchers,
     problem: impl Fn(RuntimeError) -> Problem,
@@ -286,7 +288,7 @@ impl Watching {
         answered.map_err(|_| RuntimeError::NoRoom)?
     }
 
-    fn shown(&self, rows: &[Value]) -> Shown {
+    fn shown(&self, rows: &[Value]) -> ShownRows {
         let model = self.system.model();
         let read = model.reads.iter().find(|read| read.name == self.read);
         let entity = read.and_then(|read| model.entity(read.selection.as_ref()?.entity()?));
@@ -295,7 +297,7 @@ impl Watching {
             .flat_map(|entity| entity.attributes.iter().map(move |one| (entity, one)));
         let key = attributes.filter(|(entity, one)| entity.is_key_attribute(&one.name));
         let key: Vec<String> = key.map(|(_, one)| one.name.clone()).collect();
-        Shown::of(rows, &key)
+        ShownRows::of(rows, &key)
     }
 
     /// Who calls, by the same credentials, now.
@@ -312,14 +314,14 @@ struct Watcher {
     /// Where others are answered the same.
     shared: Option<Arc<SharedRead>>,
     heard: Subscription,
-    shown: Shown,
+    shown: ShownRows,
     read_at: Instant,
     /// When to read again though nothing is heard.
     again_at: Option<Instant>,
     /// When time changes rows that changes have told of: one that is not shown may be from then on.
     instants: BTreeSet<i64>,
     ending: CancellationToken,
-    _place: Place,
+    _place: WatcherSlot,
 }
 
 impl Watcher {

@@ -7,49 +7,30 @@
 //! - [`collision`] decides whether the keys of two entities can be equal, [`ambiguity`] whether one entity's values can
 //!   be read from its keys in two ways. Both are decided over the whole of all domains and show a [`Witness`].
 //!
+//! Four folders: `encoding` from values to keys, `decoding` back, `languages` for the sets of texts that both speak of, and
+//! `deciding` for collisions and ambiguities.
+//!
 //! Inside, a value is known by its *word*, its canonical text, and a form is a function from words to key texts. The
 //! words of a domain and the texts of a form are regular languages, so that templates are compared by intersecting
 //! automata rather than by trying values.
 
-mod ambiguity;
-mod automaton;
-mod bounds;
-mod character_map;
-mod class;
-mod collision;
-mod decode;
-mod delimiter;
-mod domain;
-mod effort;
-mod encode;
+mod deciding;
+mod decoding;
 mod encoding;
-mod equation;
-mod form;
-mod kept;
-mod language;
-mod number_range;
-mod numerals;
-mod order;
-mod pattern;
-mod search;
-mod shapes;
-mod solver;
-mod source;
-mod split;
-mod system;
+mod languages;
 mod template;
 
-pub use ambiguity::{ambiguity, ambiguity_within};
-pub use character_map::{lower, upper};
-pub use collision::{Verdict, Witness, collide, collision, collision_within};
-pub use decode::DecodeError;
-pub use delimiter::Delimiter;
-pub use domain::{Domain, TextDomain};
-pub use effort::Effort;
-pub use encode::EncodeError;
-pub use form::Form;
-pub use kept::{is_kept_number, kept_number};
-pub use number_range::NumberRange;
-pub use order::Order;
-pub use pattern::{PATTERN_BYTES_MAX, Pattern, PatternError};
+pub use deciding::ambiguity::{ambiguity, ambiguity_within};
+pub use deciding::collision::{Verdict, Witness, collide, collision, collision_within};
+pub use deciding::effort::Effort;
+pub use decoding::decode::DecodeError;
+pub use encoding::character_map::{lower_case, upper_case};
+pub use encoding::delimiter::Delimiter;
+pub use encoding::encode::EncodeError;
+pub use encoding::form::Form;
+pub use encoding::kept::{is_kept_number, kept_number};
+pub use encoding::order::Order;
+pub use languages::domain::{Domain, TextDomain};
+pub use languages::number_range::NumberRange;
+pub use languages::pattern::{PATTERN_BYTES_MAX, Pattern, PatternError};
 pub use template::{KeyType, Part, Template, TemplateError, Variable};

@@ -3,19 +3,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Where the answer of a work is left for whoever awaits it.
-pub(crate) struct Answer<T> {
-    state: Mutex<State<T>>,
+pub(crate) struct WorkAnswer<T> {
+    state: Mutex<AnswerState<T>>,
 }
 
-struct State<T> {
+struct AnswerState<T> {
     answer: Option<T>,
     waker: Option<Waker>,
 }
 
-impl<T> Answer<T> {
+impl<T> WorkAnswer<T> {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(AnswerState {
                 answer: None,
                 waker: None,
             }),
@@ -50,14 +50,14 @@ impl<T> Answer<T> {
         .await
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, AnswerState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Waits for a future on this thread.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waker = Waker::from(Arc::new(UnparkWaker(std::thread::current())));
     let mut future = std::pin::pin!(future);
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -67,9 +67,9 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-struct Unpark(std::thread::Thread);
+struct UnparkWaker(std::thread::Thread);
 
-impl Wake for Unpark {
+impl Wake for UnparkWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -78,11 +78,11 @@ impl Wake for Unpark {
 /// The duty to answer a work: who drops it without having done so answers that the work was abandoned, so that nobody
 /// waits for ever.
 pub(crate) struct Promise<R, E: From<Error>> {
-    answer: Option<Arc<Answer<Result<R, E>>>>,
+    answer: Option<Arc<WorkAnswer<Result<R, E>>>>,
 }
 
 impl<R, E: From<Error>> Promise<R, E> {
-    pub(crate) fn new(answer: Arc<Answer<Result<R, E>>>) -> Self {
+    pub(crate) fn new(answer: Arc<WorkAnswer<Result<R, E>>>) -> Self {
         Self { answer: Some(answer) }
     }
 

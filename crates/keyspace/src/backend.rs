@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Backend {
     file: Arc<dyn DiskFile>,
-    failure: Arc<Failure>,
+    failure: Arc<BaseFailure>,
     /// Bytes that were written and that the system may still hold back.
     held_back: AtomicU64,
 }
 
 /// What became of a base whose file could not be written.
 #[derive(Debug, Default)]
-pub(crate) struct Failure {
+pub(crate) struct BaseFailure {
     happened: AtomicBool,
     /// What the file has at least. Written before it is cut and after it has grown, so that it is never too much.
     bytes_min: AtomicU64,
@@ -38,7 +38,7 @@ struct Instead {
     writes: Vec<(u64, Vec<u8>)>,
 }
 
-impl Failure {
+impl BaseFailure {
     pub(crate) fn reason(&self) -> Option<Arc<io::Error>> {
         if !self.happened.load(Ordering::Acquire) {
             return None;
@@ -61,8 +61,8 @@ impl Failure {
 }
 
 impl Backend {
-    pub(crate) fn new(file: Arc<dyn DiskFile>) -> io::Result<(Self, Arc<Failure>)> {
-        let failure = Arc::new(Failure::default());
+    pub(crate) fn new(file: Arc<dyn DiskFile>) -> io::Result<(Self, Arc<BaseFailure>)> {
+        let failure = Arc::new(BaseFailure::default());
         failure.bytes_min.store(file.len()?, Ordering::Release);
         let backend = Self {
             file,

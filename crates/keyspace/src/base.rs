@@ -1,6 +1,6 @@
 //! The base: the rows of a space in one file of `redb`, as of one commit.
 
-use crate::backend::{Backend, Failure};
+use crate::backend::{Backend, BaseFailure};
 use crate::bytes::{Key, Value};
 use crate::disk::{self, Disk, DiskFile, SyncPoint};
 use crate::error::is_full;
@@ -34,14 +34,14 @@ pub(crate) struct Base {
     rows: Rows,
     pub(crate) number: u64,
     // After the rows, which must go first.
-    engine: Arc<Engine>,
+    engine: Arc<BaseEngine>,
 }
 
-struct Engine {
+struct BaseEngine {
     /// There until it is dropped.
     database: Option<Database>,
     file: Arc<dyn DiskFile>,
-    failure: Arc<Failure>,
+    failure: Arc<BaseFailure>,
     generation: u64,
     stopped: Stopped,
 }
@@ -56,9 +56,9 @@ impl Base {
     ) -> Result<()> {
         let name = base_name(generation);
         let failed = |error: std::io::Error| Error::io(&disk.name(), &format!("cannot write `{name}`"), &error);
-        let first = disk::unfinished(&name);
+        let first = disk::unfinished_name(&name);
         let file = disk.create(&first).map_err(failed)?;
-        let engine = Engine::open(file, generation, COPY_CACHE_BYTES, Stopped::default())?;
+        let engine = BaseEngine::open(file, generation, COPY_CACHE_BYTES, Stopped::default())?;
         engine.write(number, |table| {
             for row in rows {
                 let (key, value) = row?;
@@ -85,7 +85,7 @@ impl Base {
         {
             return Err(Error::taken_away(format!("`{name}` in `{}` is empty", disk.name())));
         }
-        let engine = Engine::open(file, generation, cache_bytes, Arc::clone(stopped))?;
+        let engine = BaseEngine::open(file, generation, cache_bytes, Arc::clone(stopped))?;
         Self::newest(Arc::new(engine))
     }
 
@@ -144,7 +144,7 @@ impl Base {
 
     /// Fails where its file is no longer the one that was opened, or was cut short.
     pub(crate) fn check(&self, disk: &dyn Disk) -> Result<()> {
-        let Engine { file, failure, .. } = &*self.engine;
+        let BaseEngine { file, failure, .. } = &*self.engine;
         let name = base_name(self.engine.generation);
         loop {
             let cuts = failure.cuts();
@@ -165,7 +165,7 @@ impl Base {
         self.engine.file.len()
     }
 
-    fn newest(engine: Arc<Engine>) -> Result<Self> {
+    fn newest(engine: Arc<BaseEngine>) -> Result<Self> {
         let (rows, number) = reading(|| {
             let transaction = engine.database()?.begin_read().map_err(broken)?;
             let state = transaction.open_table(STATE).map_err(broken)?;
@@ -177,7 +177,7 @@ impl Base {
     }
 }
 
-impl Engine {
+impl BaseEngine {
     fn open(file: Arc<dyn DiskFile>, generation: u64, cache_bytes: usize, stopped: Stopped) -> Result<Self> {
         let unsized_file = |error: std::io::Error| Error::failed(format!("cannot ask for the size of a base: {error}"));
         let (backend, failure) = Backend::new(Arc::clone(&file)).map_err(unsized_file)?;
@@ -232,7 +232,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for BaseEngine {
     /// The engine writes in the end, and reads for that: see [`reading`].
     fn drop(&mut self) {
         let database = self.database.take();
@@ -276,7 +276,7 @@ pub(crate) fn base_name(generation: u64) -> String {
 }
 
 /// The generations of all bases in a folder, in order.
-pub(crate) fn generations(names: &[String]) -> Vec<u64> {
+pub(crate) fn base_generations(names: &[String]) -> Vec<u64> {
     let generation = |name: &String| {
         let generation = u64::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()?;
         (base_name(generation) == *name).then_some(generation)

@@ -6,7 +6,7 @@ use crate::disk;
 use crate::layers::{Frozen, Known, row_bytes};
 use crate::limits::CHECKPOINT_PARTS;
 use crate::log;
-use crate::range::{Direction, Range, Source};
+use crate::range::{Direction, LayerRows, Range};
 use crate::shared::{Durable, Shared};
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -20,12 +20,12 @@ const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// What the thread that writes to the base is to do.
 #[derive(Default)]
 pub(crate) struct Checkpoints {
-    state: Mutex<State>,
+    state: Mutex<CheckpointState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct CheckpointState {
     /// Something is frozen and not yet in the base.
     frozen: bool,
     /// Who waits for the writer to freeze what is in memory, however little it is.
@@ -43,7 +43,7 @@ struct State {
     over: bool,
 }
 
-enum Task {
+enum CheckpointTask {
     Write,
     WriteAnew,
     Compact(Promise<(), Error>),
@@ -119,7 +119,7 @@ impl Checkpoints {
 
     /// Answers everybody who waits for something to be written that it cannot be.
     pub(crate) fn refuse_all(&self, reason: &Error) {
-        refuse(self.change(State::take_waiting), reason);
+        refuse(self.change(CheckpointState::take_waiting), reason);
     }
 
     /// Asks for a compaction. Where nobody does it any more, the promise is dropped, which answers it.
@@ -160,8 +160,8 @@ impl Checkpoints {
         }
     }
 
-    fn next(&self, room_pause: Duration) -> Option<Task> {
-        let idle = |state: &mut State| !state.frozen && state.compactions.is_empty() && !state.end;
+    fn next(&self, room_pause: Duration) -> Option<CheckpointTask> {
+        let idle = |state: &mut CheckpointState| !state.frozen && state.compactions.is_empty() && !state.end;
         let state = self.changed.wait_while(self.lock(), idle);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         if state.lacks_room && !state.end {
@@ -171,26 +171,26 @@ impl Checkpoints {
                 .wait_timeout_while(state, room_pause, |state| !state.end)
                 .unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
-            return (!state.end).then_some(Task::WriteAnew);
+            return (!state.end).then_some(CheckpointTask::WriteAnew);
         }
         if state.frozen {
-            return (!state.lacks_room).then_some(Task::Write);
+            return (!state.lacks_room).then_some(CheckpointTask::Write);
         }
-        state.compactions.pop_front().map(Task::Compact)
+        state.compactions.pop_front().map(CheckpointTask::Compact)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut CheckpointState) -> T) -> T {
         let changed = change(&mut self.lock());
         self.changed.notify_all();
         changed
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CheckpointState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl CheckpointState {
     fn take_waiting(&mut self) -> Vec<Promise<(), Error>> {
         let mut waiting = std::mem::take(&mut self.wanting);
         waiting.append(&mut self.awaiting);
@@ -210,12 +210,12 @@ fn refuse(promises: Vec<Promise<(), Error>>, reason: &Error) {
 }
 
 /// What the thread of the checkpoints does, until it is told to end.
-pub(crate) fn run(shared: &Shared, durable: &Durable) {
+pub(crate) fn run_checkpoints(shared: &Shared, durable: &Durable) {
     while let Some(task) = durable.checkpoints.next(durable.options.room_pause) {
         match task {
-            Task::Write => wrote(shared, durable, write_frozen(shared, durable)),
-            Task::WriteAnew => wrote(shared, durable, write_anew(shared, durable)),
-            Task::Compact(promise) => promise.keep(compact(shared, durable)),
+            CheckpointTask::Write => wrote(shared, durable, write_frozen(shared, durable)),
+            CheckpointTask::WriteAnew => wrote(shared, durable, write_anew(shared, durable)),
+            CheckpointTask::Compact(promise) => promise.keep(compact(shared, durable)),
         }
     }
 }
@@ -295,7 +295,7 @@ fn take_part<'f>(
 
 /// Removes the segments all of whose commits are in a base of commit `number`.
 fn remove_segments(durable: &Durable, number: u64) -> std::io::Result<()> {
-    let segments = log::segments(&durable.disk.names()?);
+    let segments = log::log_segments(&durable.disk.names()?);
     for (first, next) in segments.iter().zip(segments.iter().skip(1)) {
         if *next <= number + 1 {
             durable.disk.remove(&log::segment_name(*first))?;
@@ -334,8 +334,8 @@ fn replace_base(shared: &Shared, durable: &Durable, frozen: Option<&Arc<Frozen>>
     let disk = &*durable.disk;
     let generation = base.generation() + 1;
     let bounds = (Bound::Unbounded, Bound::Unbounded);
-    let above = frozen.map(|frozen| Source::Memory(frozen.changes.range::<_, [u8]>(bounds)));
-    let all = Source::Base(base.range(bounds)?);
+    let above = frozen.map(|frozen| LayerRows::Memory(frozen.changes.range::<_, [u8]>(bounds)));
+    let all = LayerRows::Base(base.range(bounds)?);
     let rows = Range::new(Direction::Forward, above.into_iter().chain([all]));
     let number = frozen.map_or(base.number, |frozen| frozen.number);
     let created = Base::create(disk, generation, rows, number)
@@ -363,6 +363,6 @@ fn undo_compaction(shared: &Shared, durable: &Durable, generation: u64, error: E
         shared.stop(error.clone());
         return error;
     }
-    let _ = durable.disk.remove(&disk::unfinished(&name));
+    let _ = durable.disk.remove(&disk::unfinished_name(&name));
     error
 }

@@ -116,7 +116,7 @@ impl SyncPoint {
 const UNFINISHED: &str = ".new";
 
 /// The name under which a file is made that is called `name` once it is whole.
-pub(crate) fn unfinished(name: &str) -> String {
+pub(crate) fn unfinished_name(name: &str) -> String {
     format!("{name}{UNFINISHED}")
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn create_whole(
     bytes: &[u8],
     point: SyncPoint,
 ) -> io::Result<Arc<dyn DiskFile>> {
-    let first = unfinished(name);
+    let first = unfinished_name(name);
     let file = disk.create(&first)?;
     file.write_at(0, bytes)?;
     file.sync(point)?;

@@ -1,7 +1,7 @@
 use crate::bytes::Value;
 use crate::layers::{Known, Layers, WorkChanges};
 use crate::limits::{COMMIT_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use crate::range::{self, Direction, Range, Source};
+use crate::range::{self, Direction, LayerRows, Range};
 use crate::{Error, Result};
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl<'l> Draft<'l> {
         if range::is_empty(bounds) {
             return Range::empty();
         }
-        let own = Source::Draft(self.changes.range::<[u8], _>(bounds));
+        let own = LayerRows::Draft(self.changes.range::<[u8], _>(bounds));
         self.layers.range(bounds, direction, Some(own))
     }
 

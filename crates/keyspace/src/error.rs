@@ -8,14 +8,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why a key space did not do what it was asked.
 #[derive(Clone, Debug)]
 pub struct Error {
-    kind: Kind,
+    kind: SpaceErrorKind,
     message: Arc<str>,
     help: Option<Arc<str>>,
     told: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SpaceErrorKind {
     Busy,
     TooLarge,
     Panicked,
@@ -31,39 +31,39 @@ enum Kind {
 impl Error {
     /// Too many works wait: nothing was done, and trying again later may help.
     pub fn is_busy(&self) -> bool {
-        self.kind == Kind::Busy
+        self.kind == SpaceErrorKind::Busy
     }
 
     /// A key, a value or a commit is larger than [`crate::limits`] allow.
     pub fn is_too_large(&self) -> bool {
-        self.kind == Kind::TooLarge
+        self.kind == SpaceErrorKind::TooLarge
     }
 
     /// The space takes no more writes, since the disk failed, its folder was taken away, or it was closed. Whether the
     /// work is kept is not known until the folder is opened again, unless it came after the failure.
     pub fn is_stopped(&self) -> bool {
-        self.kind == Kind::Stopped
+        self.kind == SpaceErrorKind::Stopped
     }
 
     /// The space takes no writes for now, since its disk is full or its folder is out of sight. Nothing of the work is kept, and
     /// writes are taken again by themselves once that is over: nothing was lost.
     pub fn is_paused(&self) -> bool {
-        self.kind == Kind::Paused
+        self.kind == SpaceErrorKind::Paused
     }
 
     /// Another process, or this one, has the folder open.
     pub fn is_locked(&self) -> bool {
-        self.kind == Kind::Locked
+        self.kind == SpaceErrorKind::Locked
     }
 
     /// The folder was written by a newer version.
     pub fn is_newer(&self) -> bool {
-        self.kind == Kind::Newer
+        self.kind == SpaceErrorKind::Newer
     }
 
     /// What the folder holds is not what was written there.
     pub fn is_damaged(&self) -> bool {
-        self.kind == Kind::Damaged
+        self.kind == SpaceErrorKind::Damaged
     }
 
     /// Why no writes are taken, in words that name no place: what may be told to anybody.
@@ -77,37 +77,37 @@ impl Error {
     }
 
     pub(crate) fn busy(message: String) -> Self {
-        Self::new(Kind::Busy, message).with_help("try again later, with fewer writes at a time")
+        Self::new(SpaceErrorKind::Busy, message).with_help("try again later, with fewer writes at a time")
     }
 
     pub(crate) fn too_large(message: String) -> Self {
-        Self::new(Kind::TooLarge, message)
+        Self::new(SpaceErrorKind::TooLarge, message)
     }
 
     pub(crate) fn panicked(message: &str) -> Self {
         Self::new(
-            Kind::Panicked,
+            SpaceErrorKind::Panicked,
             format!("the work panicked, and nothing of it is kept: {message}"),
         )
     }
 
     /// The disk failed while something was written.
     pub(crate) fn failed(message: String) -> Self {
-        Self::new(Kind::Stopped, message)
+        Self::new(SpaceErrorKind::Stopped, message)
             .with_help("mend the cause and open it again: what was answered is kept")
             .telling("the disk failed to write")
     }
 
     /// There was no room on the disk, and nothing of what was to be written is kept.
     pub(crate) fn full(message: String) -> Self {
-        Self::new(Kind::Paused, message)
+        Self::new(SpaceErrorKind::Paused, message)
             .with_help("make room: writes are taken again by themselves")
             .telling("the disk is full")
     }
 
     /// The folder is not where it was. What was to be written is not: the files that are open may be nobody's by now.
     pub(crate) fn out_of_sight(error: &io::Error) -> Self {
-        Self::new(Kind::Paused, error.to_string())
+        Self::new(SpaceErrorKind::Paused, error.to_string())
             .with_help("put the folder back: writes are taken again by themselves; where it is lost, restore a backup")
             .telling("the folder of the data was removed or replaced")
     }
@@ -121,7 +121,7 @@ impl Error {
     pub(crate) fn stopped_by(reason: &Self) -> Self {
         Self {
             message: match reason.kind {
-                Kind::Paused => format!("no writes are taken for now, since {reason}").into(),
+                SpaceErrorKind::Paused => format!("no writes are taken for now, since {reason}").into(),
                 _ => format!("no more writes are taken, since {reason}").into(),
             },
             ..reason.clone()
@@ -129,11 +129,11 @@ impl Error {
     }
 
     pub(crate) fn closed() -> Self {
-        Self::new(Kind::Stopped, "it was closed").telling("the store was closed")
+        Self::new(SpaceErrorKind::Stopped, "it was closed").telling("the store was closed")
     }
 
     pub(crate) fn abandoned() -> Self {
-        Self::new(Kind::Stopped, "the writer ended before the work was done")
+        Self::new(SpaceErrorKind::Stopped, "the writer ended before the work was done")
     }
 
     pub(crate) fn io(folder: &str, what: &str, error: &io::Error) -> Self {
@@ -156,17 +156,17 @@ impl Error {
     }
 
     pub(crate) fn locked(folder: &str) -> Self {
-        Self::new(Kind::Locked, format!("`{folder}` is open in another process"))
+        Self::new(SpaceErrorKind::Locked, format!("`{folder}` is open in another process"))
             .with_help("end that process, or use another folder")
     }
 
     pub(crate) fn newer(folder: &str, found: u32, known: u32) -> Self {
         let message = format!("`{folder}` has format {found}, and this version knows those up to {known}");
-        Self::new(Kind::Newer, message).with_help("open it with the version that wrote it, or a newer one")
+        Self::new(SpaceErrorKind::Newer, message).with_help("open it with the version that wrote it, or a newer one")
     }
 
     pub(crate) fn damaged(message: String) -> Self {
-        Self::new(Kind::Damaged, message)
+        Self::new(SpaceErrorKind::Damaged, message)
             .with_help("restore a backup: nothing was changed")
             .telling("a file of the data is damaged")
     }
@@ -174,10 +174,10 @@ impl Error {
     pub(crate) fn unreadable(what: &str, error: &redb::Error) -> Self {
         match error {
             redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
-                Self::new(Kind::Unreadable, format!("cannot read {what}: {error}"))
+                Self::new(SpaceErrorKind::Unreadable, format!("cannot read {what}: {error}"))
             }
             redb::Error::PreviousIo => Self::new(
-                Kind::Unreadable,
+                SpaceErrorKind::Unreadable,
                 format!("cannot read {what} since an earlier failure of the disk"),
             )
             .with_help("open it again"),
@@ -186,10 +186,10 @@ impl Error {
     }
 
     pub(crate) fn refused(message: String) -> Self {
-        Self::new(Kind::Refused, message)
+        Self::new(SpaceErrorKind::Refused, message)
     }
 
-    fn new(kind: Kind, message: impl Into<Arc<str>>) -> Self {
+    fn new(kind: SpaceErrorKind, message: impl Into<Arc<str>>) -> Self {
         Self {
             kind,
             message: message.into(),

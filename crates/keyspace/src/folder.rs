@@ -80,7 +80,7 @@ impl Disk for Folder {
             ))
         };
         let found = fs::metadata(self.path.join(LOCK_FILE)).map_err(|_| gone())?;
-        if identity(&found) == identity(&self.lock.metadata()?) {
+        if folder_identity(&found) == folder_identity(&self.lock.metadata()?) {
             Ok(())
         } else {
             Err(gone())
@@ -88,7 +88,7 @@ impl Disk for Folder {
     }
 
     fn identity_of(&self, name: &str) -> io::Result<FileIdentity> {
-        Ok(identity(&fs::metadata(self.path.join(name))?))
+        Ok(folder_identity(&fs::metadata(self.path.join(name))?))
     }
 }
 
@@ -135,7 +135,7 @@ impl DiskFile for FolderFile {
     }
 
     fn identity(&self) -> io::Result<FileIdentity> {
-        Ok(identity(&self.file.metadata()?))
+        Ok(folder_identity(&self.file.metadata()?))
     }
 
     fn sync(&self, _: SyncPoint) -> io::Result<()> {
@@ -214,7 +214,7 @@ fn sync_folder(_: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-pub(crate) fn identity(file: &fs::Metadata) -> FileIdentity {
+pub(crate) fn folder_identity(file: &fs::Metadata) -> FileIdentity {
     use std::os::unix::fs::MetadataExt;
     FileIdentity {
         device: file.dev(),

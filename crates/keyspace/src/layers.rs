@@ -2,7 +2,7 @@ use crate::Result;
 use crate::base::Base;
 use crate::bytes::Value;
 use crate::limits::ROW_OVERHEAD_BYTES;
-use crate::range::{Bounds, Direction, Range, Source};
+use crate::range::{Bounds, Direction, LayerRows, Range};
 use imbl::OrdMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,14 +61,17 @@ impl Layers {
         &'a self,
         bounds: Bounds<'_>,
         direction: Direction,
-        above: Option<Source<'a>>,
+        above: Option<LayerRows<'a>>,
     ) -> Range<'a> {
         let frozen = self.frozen.as_ref().map(|frozen| &frozen.changes);
         let memory = std::iter::once(&self.active).chain(frozen);
-        let memory = memory.map(|changes| Source::Memory(changes.range::<_, [u8]>(bounds)));
+        let memory = memory.map(|changes| LayerRows::Memory(changes.range::<_, [u8]>(bounds)));
         let base = self.base.as_ref().map(|base| base.range(bounds));
         match base.transpose() {
-            Ok(base) => Range::new(direction, above.into_iter().chain(memory).chain(base.map(Source::Base))),
+            Ok(base) => Range::new(
+                direction,
+                above.into_iter().chain(memory).chain(base.map(LayerRows::Base)),
+            ),
             Err(error) => Range::failed(error),
         }
     }

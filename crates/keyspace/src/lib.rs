@@ -50,7 +50,7 @@ pub use error::{Error, Result};
 pub use range::{Direction, Range};
 pub use snapshot::Snapshot;
 
-use answer::{Answer, Promise};
+use answer::{Promise, WorkAnswer};
 use disk::Disk;
 use folder::Folder;
 use layers::Layers;
@@ -155,7 +155,7 @@ impl Keyspace {
     /// The space on a disk of one's own, as tests put one beneath.
     pub fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Self> {
         let stopped = Stopped::default();
-        let opened = opening::open(&*disk, &options, &stopped)?;
+        let opened = opening::open_space(&*disk, &options, &stopped)?;
         let durable = Durable {
             disk,
             options: options.clone(),
@@ -210,7 +210,7 @@ impl Keyspace {
             Ok(()) if self.threads.is_none() => self.shared.run_waiting(),
             Ok(()) => {}
         }
-        Answer::wait(answer)
+        WorkAnswer::wait(answer)
     }
 
     /// Writes all that is in memory to the base; the thread waits for it. In memory there is nothing to do.
@@ -218,11 +218,11 @@ impl Keyspace {
         let Some(durable) = &self.shared.durable else {
             return Ok(());
         };
-        let answer = Answer::new();
+        let answer = WorkAnswer::new();
         durable.checkpoints.want_all(Promise::new(Arc::clone(&answer)));
         // The writer looks at what is wanted after each work.
         answer::block_on(self.commit(|_| Ok::<_, Error>(())))?;
-        answer::block_on(Answer::wait(answer))
+        answer::block_on(WorkAnswer::wait(answer))
     }
 
     /// Writes the base anew, without the room that deleted and replaced rows left; the thread waits for it. It serves
@@ -232,9 +232,9 @@ impl Keyspace {
             return Ok(());
         };
         self.checkpoint()?;
-        let answer = Answer::new();
+        let answer = WorkAnswer::new();
         durable.checkpoints.want_compaction(Promise::new(Arc::clone(&answer)));
-        answer::block_on(Answer::wait(answer))
+        answer::block_on(WorkAnswer::wait(answer))
     }
 
     /// Writes a copy of what is shown now to a folder without a key space, and answers its commit; the thread waits for
@@ -249,7 +249,7 @@ impl Keyspace {
     /// [`Keyspace::backup`] to a disk of one's own.
     pub fn backup_on(&self, disk: &dyn Disk) -> Result<u64> {
         let snapshot = self.snapshot();
-        opening::copy(disk, snapshot.range(.., Direction::Forward), snapshot.number())?;
+        opening::copy_space(disk, snapshot.range(.., Direction::Forward), snapshot.number())?;
         Ok(snapshot.number())
     }
 

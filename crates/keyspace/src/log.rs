@@ -34,12 +34,12 @@ pub(crate) struct Log {
     file: Arc<dyn DiskFile>,
     salt: u64,
     end: u64,
-    frame: Frame,
+    frame: GroupFrame,
 }
 
 /// The commits of a group, as they are written.
 #[derive(Default)]
-struct Frame {
+struct GroupFrame {
     first: u64,
     commits: u32,
     /// Begins with room for the head.
@@ -54,7 +54,7 @@ impl Log {
         let name = segment_name(first);
         let created = disk::create_whole(disk, &name, &segment_head(first, salt), SyncPoint::LogCreated);
         // What was not finished would be in the way of the next attempt.
-        let created = created.inspect_err(|_| drop(disk.remove(&disk::unfinished(&name))));
+        let created = created.inspect_err(|_| drop(disk.remove(&disk::unfinished_name(&name))));
         let file = created.map_err(failed)?;
         disk.sync_entries(SyncPoint::LogEntry).map_err(failed)?;
         Ok(Self::at(name, file, salt, SEGMENT_HEAD_BYTES as u64))
@@ -67,7 +67,7 @@ impl Log {
             file,
             salt,
             end,
-            frame: Frame::default(),
+            frame: GroupFrame::default(),
         }
     }
 
@@ -144,7 +144,7 @@ impl Log {
             bytes,
             self.frame.first,
             self.frame.commits,
-            checksum(self.salt, body),
+            frame_checksum(self.salt, body),
         ));
         if let Err(error) = self.file.write_at(self.end, &self.frame.bytes) {
             // What was written of it is cut off, so that nothing of it is kept; else nobody knows what is there.
@@ -166,7 +166,7 @@ pub(crate) fn segment_name(first: u64) -> String {
 }
 
 /// The first commits of all segments in a folder, in order.
-pub(crate) fn segments(names: &[String]) -> Vec<u64> {
+pub(crate) fn log_segments(names: &[String]) -> Vec<u64> {
     let first = |name: &String| {
         let digits = name.strip_prefix(PREFIX)?;
         let first = u64::from_str_radix(digits, 16).ok()?;
@@ -182,7 +182,7 @@ fn segment_head(first: u64, salt: u64) -> Vec<u8> {
     head.extend_from_slice(&SEGMENT_MAGIC.to_le_bytes());
     head.extend_from_slice(&first.to_le_bytes());
     head.extend_from_slice(&salt.to_le_bytes());
-    head.extend_from_slice(&checksum(salt, &head).to_le_bytes());
+    head.extend_from_slice(&frame_checksum(salt, &head).to_le_bytes());
     head
 }
 
@@ -193,10 +193,10 @@ fn frame_head(salt: u64, bytes: u32, first: u64, commits: u32, body: u32) -> [u8
     head.extend_from_slice(&first.to_le_bytes());
     head.extend_from_slice(&commits.to_le_bytes());
     head.extend_from_slice(&body.to_le_bytes());
-    head.extend_from_slice(&checksum(salt, &head).to_le_bytes());
+    head.extend_from_slice(&frame_checksum(salt, &head).to_le_bytes());
     head.try_into().unwrap_or([0; FRAME_HEAD_BYTES])
 }
 
-pub(crate) fn checksum(salt: u64, bytes: &[u8]) -> u32 {
+pub(crate) fn frame_checksum(salt: u64, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), bytes)
 }

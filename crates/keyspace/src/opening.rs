@@ -5,7 +5,7 @@ use crate::bytes::{Key, Value};
 use crate::disk::{self, Disk, SyncPoint};
 use crate::layers::Layers;
 use crate::log::{self, Log, SEGMENT_HEAD_BYTES};
-use crate::replay::Segment;
+use crate::replay::ReplayedSegment;
 use crate::shared::Stopped;
 use crate::{Error, Options, Result};
 
@@ -19,13 +19,13 @@ const FIRST_GENERATION: u64 = 0;
 const COPIED_GENERATION: u64 = 1;
 
 /// A space as it was found in a folder.
-pub(crate) struct Opened {
+pub(crate) struct OpenedSpace {
     pub(crate) layers: Layers,
     pub(crate) log: Log,
 }
 
 /// Opens the space in a folder, or makes an empty one where there is none.
-pub(crate) fn open(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<Opened> {
+pub(crate) fn open_space(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<OpenedSpace> {
     let names = names(disk)?;
     if names.iter().any(|name| name == FORMAT_FILE) {
         // A process that was killed may have given files their names without waiting for the disk. From here on commits rely on
@@ -46,11 +46,11 @@ pub(crate) fn open(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Res
         ..Layers::default()
     };
     let log = read_log(disk, &mut layers)?;
-    Ok(Opened { layers, log })
+    Ok(OpenedSpace { layers, log })
 }
 
 /// Makes a space with `rows`, in their order, as of commit `number`, in a folder without one.
-pub(crate) fn copy(disk: &dyn Disk, rows: impl Iterator<Item = Result<(Key, Value)>>, number: u64) -> Result<()> {
+pub(crate) fn copy_space(disk: &dyn Disk, rows: impl Iterator<Item = Result<(Key, Value)>>, number: u64) -> Result<()> {
     if names(disk)?.iter().any(|name| is_ours(name)) {
         let folder = disk.name();
         return Err(Error::refused(format!(
@@ -104,7 +104,7 @@ fn remove_unused(disk: &dyn Disk, names: &[String]) -> Result<()> {
     let expects = |name: &String| {
         expected
             .iter()
-            .any(|whole| name == whole || *name == disk::unfinished(whole))
+            .any(|whole| name == whole || *name == disk::unfinished_name(whole))
     };
     let ours: Vec<&String> = names.iter().filter(|name| is_ours(name)).collect();
     for name in &ours {
@@ -140,12 +140,12 @@ fn segment_bytes(disk: &dyn Disk, name: &str) -> Result<u64> {
 /// Whether a file belongs to a space, finished or not.
 fn is_ours(name: &str) -> bool {
     let whole = [disk::whole_name(name).to_owned()];
-    !base::generations(&whole).is_empty() || !log::segments(&whole).is_empty() || whole[..] == [FORMAT_FILE]
+    !base::base_generations(&whole).is_empty() || !log::log_segments(&whole).is_empty() || whole[..] == [FORMAT_FILE]
 }
 
 /// Opens the newest base and removes those that it has taken the place of.
 fn open_base(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<Base> {
-    let mut generations = base::generations(&names(disk)?);
+    let mut generations = base::base_generations(&names(disk)?);
     let Some(newest) = generations.pop() else {
         return Err(Error::damaged(format!("`{}` has no base", disk.name())));
     };
@@ -169,7 +169,7 @@ pub(crate) fn check_base(disk: &dyn Disk, options: &Options) -> Result<()> {
             disk.name()
         )));
     }
-    match base::generations(&names).pop() {
+    match base::base_generations(&names).pop() {
         Some(newest) => Base::open(disk, newest, options.cache_bytes, &Stopped::default())?.check_pages(),
         None => Err(Error::damaged(format!("`{}` has no base", disk.name()))),
     }
@@ -177,7 +177,7 @@ pub(crate) fn check_base(disk: &dyn Disk, options: &Options) -> Result<()> {
 
 /// Adds to `layers` what the log has beyond the base, and goes on with its last segment.
 fn read_log(disk: &dyn Disk, layers: &mut Layers) -> Result<Log> {
-    let segments = log::segments(&names(disk)?);
+    let segments = log::log_segments(&names(disk)?);
     let in_base = segments.partition_point(|first| *first <= layers.number + 1);
     let (old, needed) = segments.split_at(in_base.saturating_sub(1));
     let [.., last] = needed else {
@@ -197,7 +197,7 @@ fn read_log(disk: &dyn Disk, layers: &mut Layers) -> Result<Log> {
             .map_err(|error| Error::opening(&disk.name(), &name, &error))?;
         let bytes = disk::read_all(&*file).map_err(|error| failed(disk, &error))?;
         let length = bytes.len() as u64;
-        let segment = Segment::new(*first, bytes)?;
+        let segment = ReplayedSegment::new(*first, bytes)?;
         let end = segment.apply(layers, first == last)?;
         if first == last {
             if end < length {

@@ -3,7 +3,7 @@
 
 use crate::backend::lay_over;
 use crate::disk::{Disk, DiskFile, FileIdentity, SyncPoint};
-use crate::folder::{LOCK_FILE, identity, lock_now, read_exact_at};
+use crate::folder::{LOCK_FILE, folder_identity, lock_now, read_exact_at};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -25,11 +25,11 @@ pub(crate) struct Overlay {
 #[derive(Debug)]
 struct OverlayFile {
     under: Option<File>,
-    over: Mutex<Over>,
+    over: Mutex<OverlaidFile>,
 }
 
 #[derive(Debug)]
-struct Over {
+struct OverlaidFile {
     len: u64,
     /// How far the file beneath counts: it was cut there, or ends there.
     under_len: u64,
@@ -145,7 +145,7 @@ impl OverlayFile {
     fn new(under: Option<File>, len: u64) -> Self {
         Self {
             under,
-            over: Mutex::new(Over {
+            over: Mutex::new(OverlaidFile {
                 len,
                 under_len: len,
                 pages: BTreeMap::new(),
@@ -153,12 +153,12 @@ impl OverlayFile {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Over> {
+    fn lock(&self) -> MutexGuard<'_, OverlaidFile> {
         self.over.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads what the file beneath has of some bytes; the rest is zeros.
-    fn read_under(&self, over: &Over, offset: u64, into: &mut [u8]) -> io::Result<()> {
+    fn read_under(&self, over: &OverlaidFile, offset: u64, into: &mut [u8]) -> io::Result<()> {
         into.fill(0);
         let there = over.under_len.saturating_sub(offset);
         let there = usize::try_from(there).unwrap_or(usize::MAX).min(into.len());
@@ -221,7 +221,7 @@ impl DiskFile for OverlayFile {
 
     fn identity(&self) -> io::Result<FileIdentity> {
         match &self.under {
-            Some(under) => Ok(identity(&under.metadata()?)),
+            Some(under) => Ok(folder_identity(&under.metadata()?)),
             None => Ok(FileIdentity { device: 0, number: 0 }),
         }
     }

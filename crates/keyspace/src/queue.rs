@@ -1,3 +1,9 @@
+//! The works that wait for the writer.
+//!
+//! **Invariant: a work that was taken reaches the writer, in the order in which it came.** Closing refuses new ones and drops none. What
+//! does not fit is given back at once, with the reason: nobody waits in front of a full queue, so that callers hear of a slow disk
+//! rather than fill the memory.
+
 use crate::Error;
 use crate::limits::GROUP_WORKS_MAX;
 use crate::work::Job;
@@ -8,12 +14,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Queue {
     works_max: usize,
     bytes_max: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingJobs>,
     arrived: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingJobs {
     jobs: VecDeque<Job>,
     bytes: usize,
     closed: bool,
@@ -84,7 +90,7 @@ impl Queue {
         self.lock().jobs.is_empty()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingJobs> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -32,7 +32,7 @@ pub struct Range<'a> {
 }
 
 struct Layer<'a> {
-    rows: Source<'a>,
+    rows: LayerRows<'a>,
     /// Its next row, which is not answered yet.
     head: Option<Row>,
 }
@@ -41,7 +41,7 @@ struct Layer<'a> {
 type Row = (Key, Option<Value>);
 
 /// Where rows of one layer come from.
-pub(crate) enum Source<'a> {
+pub(crate) enum LayerRows<'a> {
     Memory(RangedIter<'a, Arc<[u8]>, Known, DefaultSharedPtr>),
     Base(BaseRange),
     Draft(btree_map::Range<'a, Arc<[u8]>, Known>),
@@ -57,7 +57,7 @@ pub(crate) fn is_empty((from, to): Bounds<'_>) -> bool {
 }
 
 impl<'a> Range<'a> {
-    pub(crate) fn new(direction: Direction, sources: impl IntoIterator<Item = Source<'a>>) -> Self {
+    pub(crate) fn new(direction: Direction, sources: impl IntoIterator<Item = LayerRows<'a>>) -> Self {
         let layers = sources.into_iter().map(|rows| Layer { rows, head: None }).collect();
         Self {
             direction,
@@ -153,7 +153,7 @@ impl Iterator for Range<'_> {
 
 impl std::iter::FusedIterator for Range<'_> {}
 
-impl Source<'_> {
+impl LayerRows<'_> {
     fn next_row(&mut self, direction: Direction) -> Result<Option<Row>> {
         let row = match (self, direction) {
             (Self::Memory(rows), Direction::Forward) => rows.next(),

@@ -2,20 +2,20 @@
 
 use crate::layers::Layers;
 use crate::log::{
-    DELETE, FRAME_HEAD_BYTES, FRAME_MAGIC, PUT, SEGMENT_HEAD_BYTES, SEGMENT_MAGIC, checksum, segment_name,
+    DELETE, FRAME_HEAD_BYTES, FRAME_MAGIC, PUT, SEGMENT_HEAD_BYTES, SEGMENT_MAGIC, frame_checksum, segment_name,
 };
 use crate::{Error, Result};
 use std::sync::Arc;
 
 /// A segment that was read into memory.
-pub(crate) struct Segment {
+pub(crate) struct ReplayedSegment {
     name: String,
     bytes: Vec<u8>,
     salt: u64,
 }
 
 /// A frame whose checksums are right.
-struct Frame<'s> {
+struct ReplayedFrame<'s> {
     first: u64,
     commits: u32,
     body: &'s [u8],
@@ -23,17 +23,17 @@ struct Frame<'s> {
 }
 
 /// Numbers and runs of bytes from the front of a slice.
-struct Reader<'s>(&'s [u8]);
+struct FrameReader<'s>(&'s [u8]);
 
-impl Segment {
+impl ReplayedSegment {
     /// Takes the bytes of the segment that begins with commit `first`.
     pub(crate) fn new(first: u64, bytes: Vec<u8>) -> Result<Self> {
         let name = segment_name(first);
         let head = |bytes: &[u8]| {
             let summed = bytes.get(..SEGMENT_HEAD_BYTES - 4)?;
-            let mut reader = Reader(bytes);
+            let mut reader = FrameReader(bytes);
             let (magic, number, salt) = (reader.u64()?, reader.u64()?, reader.u64()?);
-            (magic == SEGMENT_MAGIC && number == first && reader.u32()? == checksum(salt, summed)).then_some(salt)
+            (magic == SEGMENT_MAGIC && number == first && reader.u32()? == frame_checksum(salt, summed)).then_some(salt)
         };
         match head(&bytes) {
             Some(salt) => Ok(Self { name, bytes, salt }),
@@ -63,8 +63,8 @@ impl Segment {
         Ok(at as u64)
     }
 
-    fn apply_frame(&self, frame: &Frame<'_>, at: usize, layers: &mut Layers) -> Result<()> {
-        let mut body = Reader(frame.body);
+    fn apply_frame(&self, frame: &ReplayedFrame<'_>, at: usize, layers: &mut Layers) -> Result<()> {
+        let mut body = FrameReader(frame.body);
         for number in (frame.first..).take(frame.commits as usize) {
             let next = layers.number + 1;
             if number > next {
@@ -85,21 +85,21 @@ impl Segment {
         Ok(())
     }
 
-    fn frame(&self, at: usize) -> Option<Frame<'_>> {
+    fn frame(&self, at: usize) -> Option<ReplayedFrame<'_>> {
         let bytes = self.bytes.get(at..)?;
         let summed = bytes.get(..FRAME_HEAD_BYTES - 4)?;
-        let mut reader = Reader(bytes);
+        let mut reader = FrameReader(bytes);
         if reader.u32()? != FRAME_MAGIC {
             return None;
         }
         let (length, first, commits) = (reader.u32()? as usize, reader.u64()?, reader.u32()?);
         let body_sum = reader.u32()?;
-        if reader.u32()? != checksum(self.salt, summed) {
+        if reader.u32()? != frame_checksum(self.salt, summed) {
             return None;
         }
         let body = reader.take(length)?;
-        let whole = body_sum == checksum(self.salt, body);
-        whole.then_some(Frame {
+        let whole = body_sum == frame_checksum(self.salt, body);
+        whole.then_some(ReplayedFrame {
             first,
             commits,
             body,
@@ -119,7 +119,7 @@ impl Segment {
     }
 }
 
-impl<'s> Reader<'s> {
+impl<'s> FrameReader<'s> {
     fn take(&mut self, length: usize) -> Option<&'s [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

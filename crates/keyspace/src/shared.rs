@@ -1,8 +1,14 @@
+//! What the threads of a space share: the state that is shown, the queue, the writer, and why writes are not taken.
+//!
+//! **Invariant: what is shown changes as a whole.** Readers take a pointer to layers that nobody changes any more; a new state is a
+//! new pointer. Two threads show states, each with changes of its own part, so both go through [`Shared::publish`], which begins
+//! from what is shown at that moment.
+
 use crate::checkpoint::Checkpoints;
 use crate::disk::Disk;
 use crate::layers::Layers;
 use crate::queue::Queue;
-use crate::writer::Writer;
+use crate::writer::SpaceWriter;
 use crate::{Error, Options};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, TryLockError};
@@ -57,7 +63,7 @@ pub(crate) struct Shared {
     stopped: Stopped,
     pauses: Pauses,
     /// In memory whoever hands in a work runs it; else a thread does.
-    writer: Mutex<Writer>,
+    writer: Mutex<SpaceWriter>,
     pub(crate) durable: Option<Durable>,
 }
 

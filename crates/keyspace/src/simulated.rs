@@ -15,21 +15,21 @@ const SECTOR_BYTES: usize = 512;
 /// The disk. Clones are the same disk.
 #[derive(Clone)]
 pub struct SimulatedDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DiskState>>,
     /// The process that uses it: a handle of one that has died does nothing any more.
     process: u64,
 }
 
-struct State {
-    now: Image,
+struct DiskState {
+    now: DiskImage,
     /// What was durable in the beginning, and all that was done since.
-    first: Image,
-    journal: Vec<Done>,
+    first: DiskImage,
+    journal: Vec<DiskChange>,
     process: u64,
     /// How many changes the process may still make before it dies.
     changes_left: Option<u64>,
     left_out: Option<LeftOut>,
-    fault: Option<Fault>,
+    fault: Option<DiskFault>,
 }
 
 /// A sync that is not done.
@@ -43,14 +43,14 @@ pub struct LeftOut {
 
 /// Files by their number, and what they are called.
 #[derive(Clone, Default)]
-struct Image {
+struct DiskImage {
     files: Vec<Vec<u8>>,
     entries: BTreeMap<String, usize>,
 }
 
 /// Something that was done to the disk.
 #[derive(Clone)]
-enum Done {
+enum DiskChange {
     Created,
     Write {
         file: usize,
@@ -72,16 +72,16 @@ enum Done {
 
 /// A failure of the disk, at one of the calls that it concerns.
 #[derive(Clone, Copy, Debug)]
-pub struct Fault {
+pub struct DiskFault {
     /// What fails.
-    pub kind: FaultKind,
+    pub kind: DiskFaultKind,
     /// How many such calls are done before.
     pub after: u64,
 }
 
 /// What a disk fails to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum DiskFaultKind {
     /// From then on there is no room to write anything.
     Full,
     /// One write ends in the middle.
@@ -93,7 +93,7 @@ pub enum FaultKind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Call {
+enum DiskCall {
     Read,
     Write,
     /// Gives room back, which a full disk does too.
@@ -129,13 +129,13 @@ impl Random {
 
 impl Default for SimulatedDisk {
     fn default() -> Self {
-        Self::with(Image::default())
+        Self::with(DiskImage::default())
     }
 }
 
 impl SimulatedDisk {
-    fn with(image: Image) -> Self {
-        let state = State {
+    fn with(image: DiskImage) -> Self {
+        let state = DiskState {
             now: image.clone(),
             first: image,
             journal: Vec::new(),
@@ -157,11 +157,11 @@ impl SimulatedDisk {
 
     /// Notes that commit `number` was answered or shown by now.
     pub fn mark(&self, number: u64) {
-        self.lock().journal.push(Done::Mark(number));
+        self.lock().journal.push(DiskChange::Mark(number));
     }
 
     /// Fails as told, or no longer.
-    pub fn set_fault(&self, fault: Option<Fault>) {
+    pub fn set_fault(&self, fault: Option<DiskFault>) {
         self.lock().fault = fault;
     }
 
@@ -208,14 +208,14 @@ impl SimulatedDisk {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DiskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state, for a call that is not to fail.
-    fn call(&self, call: Call) -> io::Result<MutexGuard<'_, State>> {
+    fn call(&self, call: DiskCall) -> io::Result<MutexGuard<'_, DiskState>> {
         let mut state = self.lock();
-        let changes = matches!(call, Call::Write | Call::Shrink | Call::Sync);
+        let changes = matches!(call, DiskCall::Write | DiskCall::Shrink | DiskCall::Sync);
         match &mut state.changes_left {
             Some(0) => state.process += u64::from(state.process == self.process),
             Some(left) if changes => *left -= 1,
@@ -230,25 +230,25 @@ impl SimulatedDisk {
 
     fn change_entries(
         &self,
-        call: Call,
-        change: impl FnOnce(&mut State) -> io::Result<Vec<(String, Option<usize>)>>,
+        call: DiskCall,
+        change: impl FnOnce(&mut DiskState) -> io::Result<Vec<(String, Option<usize>)>>,
     ) -> io::Result<()> {
         let mut state = self.call(call)?;
         let entries = change(&mut state)?;
         state.now.set_entries(&entries);
-        state.journal.push(Done::Entries(entries));
+        state.journal.push(DiskChange::Entries(entries));
         Ok(())
     }
 }
 
-impl State {
-    fn fail(&mut self, call: Call) -> io::Result<()> {
+impl DiskState {
+    fn fail(&mut self, call: DiskCall) -> io::Result<()> {
         let Some(fault) = &mut self.fault else { return Ok(()) };
         let concerned = match fault.kind {
-            FaultKind::Full => call == Call::Write,
-            FaultKind::Read => call == Call::Read,
-            FaultKind::Sync => call == Call::Sync,
-            FaultKind::ShortWrite => false,
+            DiskFaultKind::Full => call == DiskCall::Write,
+            DiskFaultKind::Read => call == DiskCall::Read,
+            DiskFaultKind::Sync => call == DiskCall::Sync,
+            DiskFaultKind::ShortWrite => false,
         };
         if !concerned {
             return Ok(());
@@ -257,7 +257,7 @@ impl State {
             fault.after -= 1;
             return Ok(());
         }
-        if fault.kind == FaultKind::Full {
+        if fault.kind == DiskFaultKind::Full {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.fault = None;
@@ -267,11 +267,11 @@ impl State {
     /// How many of `bytes` are written, by a write that may end in the middle.
     fn written(&mut self, bytes: usize) -> usize {
         match &mut self.fault {
-            Some(fault) if fault.kind == FaultKind::ShortWrite && fault.after > 0 => {
+            Some(fault) if fault.kind == DiskFaultKind::ShortWrite && fault.after > 0 => {
                 fault.after -= 1;
                 bytes
             }
-            Some(fault) if fault.kind == FaultKind::ShortWrite => {
+            Some(fault) if fault.kind == DiskFaultKind::ShortWrite => {
                 self.fault = None;
                 bytes / 2
             }
@@ -301,7 +301,7 @@ impl State {
     }
 }
 
-impl Image {
+impl DiskImage {
     fn set_entries(&mut self, entries: &[(String, Option<usize>)]) {
         for (name, file) in entries {
             match file {
@@ -336,18 +336,18 @@ impl Disk for SimulatedDisk {
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
-        Ok(self.call(Call::Read)?.now.entries.keys().cloned().collect())
+        Ok(self.call(DiskCall::Read)?.now.entries.keys().cloned().collect())
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let mut number = 0;
-        self.change_entries(Call::Write, |state| {
+        self.change_entries(DiskCall::Write, |state| {
             if state.now.entries.contains_key(name) {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
             number = state.now.files.len();
             state.now.files.push(Vec::new());
-            state.journal.push(Done::Created);
+            state.journal.push(DiskChange::Created);
             Ok(vec![(name.to_owned(), Some(number))])
         })?;
         let disk = self.clone();
@@ -355,51 +355,51 @@ impl Disk for SimulatedDisk {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let number = self.call(Call::Read)?.find(name)?;
+        let number = self.call(DiskCall::Read)?.find(name)?;
         let disk = self.clone();
         Ok(Arc::new(SimulatedFile { disk, number }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.change_entries(Call::Write, |state| {
+        self.change_entries(DiskCall::Write, |state| {
             let file = state.find(from)?;
             Ok(vec![(from.to_owned(), None), (to.to_owned(), Some(file))])
         })
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.change_entries(Call::Shrink, |state| {
+        self.change_entries(DiskCall::Shrink, |state| {
             state.find(name)?;
             Ok(vec![(name.to_owned(), None)])
         })
     }
 
     fn sync_entries(&self, point: SyncPoint) -> io::Result<()> {
-        let mut state = self.call(Call::Sync)?;
+        let mut state = self.call(DiskCall::Sync)?;
         if !state.leaves_out(point) {
-            state.journal.push(Done::SyncEntries);
+            state.journal.push(DiskChange::SyncEntries);
         }
         Ok(())
     }
 
     fn check_still_ours(&self) -> io::Result<()> {
-        self.call(Call::Other).map(drop)
+        self.call(DiskCall::Other).map(drop)
     }
 
     fn identity_of(&self, name: &str) -> io::Result<FileIdentity> {
-        let number = self.call(Call::Other)?.find(name)? as u64;
+        let number = self.call(DiskCall::Other)?.find(name)? as u64;
         Ok(FileIdentity { device: 0, number })
     }
 }
 
 impl DiskFile for SimulatedFile {
     fn len(&self) -> io::Result<u64> {
-        let state = self.disk.call(Call::Other)?;
+        let state = self.disk.call(DiskCall::Other)?;
         Ok(state.now.files.get(self.number).map_or(0, |file| file.len() as u64))
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let state = self.disk.call(Call::Read)?;
+        let state = self.disk.call(DiskCall::Read)?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let bytes = state
             .now
@@ -411,12 +411,12 @@ impl DiskFile for SimulatedFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut state = self.disk.call(Call::Write)?;
+        let mut state = self.disk.call(DiskCall::Write)?;
         let written = state.written(bytes.len());
         let (file, kept) = (self.number, bytes.get(..written).unwrap_or_default());
         state.now.write(file, offset, kept);
         let bytes_kept = kept.into();
-        state.journal.push(Done::Write {
+        state.journal.push(DiskChange::Write {
             file,
             offset,
             bytes: bytes_kept,
@@ -430,10 +430,12 @@ impl DiskFile for SimulatedFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let shrinks = len <= self.len()?;
-        let mut state = self.disk.call(if shrinks { Call::Shrink } else { Call::Write })?;
+        let mut state = self
+            .disk
+            .call(if shrinks { DiskCall::Shrink } else { DiskCall::Write })?;
         let file = self.number;
         state.now.set_len(file, len);
-        state.journal.push(Done::SetLen { file, len });
+        state.journal.push(DiskChange::SetLen { file, len });
         Ok(())
     }
 
@@ -445,9 +447,9 @@ impl DiskFile for SimulatedFile {
     }
 
     fn sync(&self, point: SyncPoint) -> io::Result<()> {
-        let mut state = self.disk.call(Call::Sync)?;
+        let mut state = self.disk.call(DiskCall::Sync)?;
         if !state.leaves_out(point) {
-            state.journal.push(Done::Sync { file: self.number });
+            state.journal.push(DiskChange::Sync { file: self.number });
         }
         Ok(())
     }
@@ -463,10 +465,10 @@ impl fmt::Debug for SimulatedFile {
 
 /// Goes through what was done to a disk, and cuts the power.
 pub struct Cuts {
-    journal: Vec<Done>,
+    journal: Vec<DiskChange>,
     at: usize,
-    durable: Image,
-    unsynced: Vec<Done>,
+    durable: DiskImage,
+    unsynced: Vec<DiskChange>,
     mark: u64,
 }
 
@@ -482,8 +484,8 @@ impl Cuts {
         let mut points = Vec::new();
         for (point, done) in self.journal.iter().enumerate() {
             match done {
-                Done::SetLen { file, .. } => drop(new_length.insert(*file)),
-                Done::Sync { file } if new_length.remove(file) => points.push(point),
+                DiskChange::SetLen { file, .. } => drop(new_length.insert(*file)),
+                DiskChange::Sync { file } if new_length.remove(file) => points.push(point),
                 _ => {}
             }
         }
@@ -505,20 +507,20 @@ impl Cuts {
         }
     }
 
-    fn advance(&mut self, done: Done) {
+    fn advance(&mut self, done: DiskChange) {
         match done {
-            Done::Created => self.durable.files.push(Vec::new()),
-            Done::Mark(number) => self.mark = self.mark.max(number),
-            Done::Sync { file } => self.settle(|done| done.file() == Some(file)),
-            Done::SyncEntries => self.settle(|done| done.file().is_none()),
+            DiskChange::Created => self.durable.files.push(Vec::new()),
+            DiskChange::Mark(number) => self.mark = self.mark.max(number),
+            DiskChange::Sync { file } => self.settle(|done| done.file() == Some(file)),
+            DiskChange::SyncEntries => self.settle(|done| done.file().is_none()),
             done => self.unsynced.push(done),
         }
     }
 
-    fn settle(&mut self, synced: impl Fn(&Done) -> bool) {
+    fn settle(&mut self, synced: impl Fn(&DiskChange) -> bool) {
         let (settled, left) = std::mem::take(&mut self.unsynced).into_iter().partition(synced);
         self.unsynced = left;
-        let settled: Vec<Done> = settled;
+        let settled: Vec<DiskChange> = settled;
         for done in &settled {
             done.apply(&mut self.durable);
         }
@@ -544,7 +546,7 @@ impl Cuts {
     }
 }
 
-impl Done {
+impl DiskChange {
     fn file(&self) -> Option<usize> {
         match self {
             Self::Write { file, .. } | Self::SetLen { file, .. } | Self::Sync { file } => Some(*file),
@@ -552,7 +554,7 @@ impl Done {
         }
     }
 
-    fn apply(&self, image: &mut Image) {
+    fn apply(&self, image: &mut DiskImage) {
         match self {
             Self::Write { file, offset, bytes } => image.write(*file, *offset, bytes),
             Self::SetLen { file, len } => image.set_len(*file, *len),
@@ -562,7 +564,7 @@ impl Done {
     }
 
     /// Applies some sectors of a write; anything else happens or does not.
-    fn tear(&self, image: &mut Image, random: &mut Random) {
+    fn tear(&self, image: &mut DiskImage, random: &mut Random) {
         let Self::Write { file, offset, bytes } = self else {
             if random.one_in(2) {
                 self.apply(image);

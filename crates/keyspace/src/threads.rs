@@ -1,7 +1,7 @@
 use crate::checkpoint;
 use crate::log::Log;
 use crate::shared::{Durable, Shared};
-use crate::writer::Writer;
+use crate::writer::SpaceWriter;
 use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ impl Threads {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(guarded);
             thread.map_err(|error| Error::failed(format!("cannot start a thread: {error}")))
         };
-        let (ending, mut writer) = (Arc::clone(&write_all), Writer::with_log(log));
+        let (ending, mut writer) = (Arc::clone(&write_all), SpaceWriter::with_log(log));
         let write = move |shared: &Shared| {
             while let Some(works) = shared.queue.wait_for_group() {
                 writer.run(works, shared);
@@ -45,7 +45,7 @@ impl Threads {
         let check = |shared: &Shared| {
             if let Some(durable) = &shared.durable {
                 let _over = GivesUp(durable);
-                checkpoint::run(shared, durable);
+                checkpoint::run_checkpoints(shared, durable);
             }
         };
         let threads = Self {

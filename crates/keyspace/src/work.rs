@@ -1,4 +1,4 @@
-use crate::answer::{Answer, Promise};
+use crate::answer::{Promise, WorkAnswer};
 use crate::draft::Draft;
 use crate::{Error, Result};
 use std::any::Any;
@@ -21,20 +21,20 @@ trait Work: Send {
     fn refuse(self: Box<Self>, error: Error);
 }
 
-struct Asked<W, R, E: From<Error>> {
+struct PromisedWork<W, R, E: From<Error>> {
     work: W,
     promise: Promise<R, E>,
 }
 
 impl Job {
-    pub(crate) fn new<R, E, W>(bytes: usize, work: W) -> (Self, Arc<Answer<std::result::Result<R, E>>>)
+    pub(crate) fn new<R, E, W>(bytes: usize, work: W) -> (Self, Arc<WorkAnswer<std::result::Result<R, E>>>)
     where
         W: FnOnce(&mut Draft<'_>) -> std::result::Result<R, E> + Send + 'static,
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        let answer = Answer::new();
-        let run = Box::new(Asked {
+        let answer = WorkAnswer::new();
+        let run = Box::new(PromisedWork {
             work,
             promise: Promise::new(Arc::clone(&answer)),
         });
@@ -50,7 +50,7 @@ impl Job {
     }
 }
 
-impl<W, R, E> Work for Asked<W, R, E>
+impl<W, R, E> Work for PromisedWork<W, R, E>
 where
     W: FnOnce(&mut Draft<'_>) -> std::result::Result<R, E> + Send + 'static,
     R: Send + 'static,

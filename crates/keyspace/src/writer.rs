@@ -1,3 +1,9 @@
+//! Group commit: works that wait at the same time are made durable by one write of the log.
+//!
+//! What a work changed is seen by the works after it in its group, and by nobody else until the log has it. Where the log cannot be
+//! written, the layers that the group made are dropped as a whole: the works after one build on it, so that none of them can
+//! be kept without the others.
+
 use crate::disk::Disk;
 use crate::draft::Draft;
 use crate::layers::Layers;
@@ -9,12 +15,12 @@ use crate::{Error, Result};
 
 /// The one who runs works, makes what they changed durable, and shows it.
 #[derive(Default)]
-pub(crate) struct Writer {
+pub(crate) struct SpaceWriter {
     /// In memory there is none.
     log: Option<Log>,
 }
 
-impl Writer {
+impl SpaceWriter {
     pub(crate) fn with_log(log: Log) -> Self {
         Self { log: Some(log) }
     }

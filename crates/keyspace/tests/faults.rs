@@ -11,12 +11,12 @@
 mod common;
 
 use common::{Model, commit, open_and_check, small};
-use singlet_keyspace::simulated::{Fault, FaultKind, SimulatedDisk};
+use singlet_keyspace::simulated::{DiskFault, DiskFaultKind, SimulatedDisk};
 use singlet_keyspace::{Error, Keyspace};
 use std::sync::Arc;
 
 /// Runs into the fault, and answers whether it happened, and at the opening already.
-fn run_into(fault: Fault, model: &mut Model) -> (bool, bool) {
+fn run_into(fault: DiskFault, model: &mut Model) -> (bool, bool) {
     let disk = SimulatedDisk::default();
     disk.set_fault(Some(fault));
     let mut answered = 0;
@@ -39,13 +39,13 @@ fn run_into(fault: Fault, model: &mut Model) -> (bool, bool) {
         if let Some(stopped) = stopped {
             // What fails to be read may be a read of the work itself; else nothing is written any more.
             if stopped.is_paused() {
-                assert_eq!(fault.kind, FaultKind::Full, "{stopped}");
+                assert_eq!(fault.kind, DiskFaultKind::Full, "{stopped}");
                 assert_eq!(stopped.told(), Some("the disk is full"));
                 model.check(&space.snapshot()).unwrap();
                 disk.set_fault(None);
                 answered = goes_on(&space);
                 shown = space.snapshot();
-            } else if fault.kind != FaultKind::Read {
+            } else if fault.kind != DiskFaultKind::Read {
                 assert!(stopped.is_stopped(), "{stopped}");
                 let again = commit(&space).unwrap_err();
                 assert!(
@@ -55,7 +55,7 @@ fn run_into(fault: Fault, model: &mut Model) -> (bool, bool) {
             }
         }
         assert!(shown.number() >= answered);
-        if fault.kind != FaultKind::Read {
+        if fault.kind != DiskFaultKind::Read {
             model.check(&shown).unwrap();
             model.check(&space.snapshot()).unwrap();
             answered = space.snapshot().number();
@@ -89,11 +89,11 @@ fn until_taken<T>(write: impl Fn() -> Result<T, Error>) -> T {
     }
 }
 
-fn at_every_call(kind: FaultKind, step: u64) {
+fn at_every_call(kind: DiskFaultKind, step: u64) {
     let mut model = Model::default();
     let (mut after, mut later) = (0, 0);
     loop {
-        let (happened, at_opening) = run_into(Fault { kind, after }, &mut model);
+        let (happened, at_opening) = run_into(DiskFault { kind, after }, &mut model);
         if !happened {
             break;
         }
@@ -106,22 +106,22 @@ fn at_every_call(kind: FaultKind, step: u64) {
 
 #[test]
 fn a_full_disk_stops_writes_until_there_is_room_and_loses_nothing() {
-    at_every_call(FaultKind::Full, 13);
+    at_every_call(DiskFaultKind::Full, 13);
 }
 
 #[test]
 fn a_write_that_ends_in_the_middle_stops_writes_and_loses_nothing() {
-    at_every_call(FaultKind::ShortWrite, 11);
+    at_every_call(DiskFaultKind::ShortWrite, 11);
 }
 
 #[test]
 fn a_sync_that_fails_stops_writes_and_loses_nothing() {
-    at_every_call(FaultKind::Sync, 7);
+    at_every_call(DiskFaultKind::Sync, 7);
 }
 
 #[test]
 fn a_read_that_fails_is_said_and_loses_nothing() {
-    at_every_call(FaultKind::Read, 5);
+    at_every_call(DiskFaultKind::Read, 5);
 }
 
 /// The commit that asks for it changes nothing, so it is the next segment of the log that finds no room.
@@ -130,8 +130,8 @@ fn who_asks_for_all_to_be_written_hears_that_there_is_no_room() {
     let disk = SimulatedDisk::default();
     let space = Keyspace::open_on(Arc::new(disk.clone()), small()).unwrap();
     let answered = commit(&space).unwrap();
-    disk.set_fault(Some(Fault {
-        kind: FaultKind::Full,
+    disk.set_fault(Some(DiskFault {
+        kind: DiskFaultKind::Full,
         after: 0,
     }));
     for refused in [space.checkpoint(), space.compact()] {

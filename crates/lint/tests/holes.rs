@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use singlet_model::model::{Claim, EntityClaims, TableClaims, Write};
+use singlet_model::model::{DocumentedClaim, EntityClaims, TableClaims, Write};
 use singlet_model::node::{self, Node};
 use singlet_model::{Diagnostic, Diagnostics, Model, Source};
 use singlet_plan::cost::Sizes;
@@ -311,8 +311,14 @@ impl Document {
             .entities
             .iter_mut()
             .for_each(|entity| entity.claims = EntityClaims::default());
-        model.reads.iter_mut().for_each(|read| read.claim = Claim::default());
-        model.writes.iter_mut().for_each(|write| write.claim = Claim::default());
+        model
+            .reads
+            .iter_mut()
+            .for_each(|read| read.claim = DocumentedClaim::default());
+        model
+            .writes
+            .iter_mut()
+            .for_each(|write| write.claim = DocumentedClaim::default());
         singlet_lint::check(loaded).into_sorted()
     }
 

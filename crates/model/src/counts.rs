@@ -53,7 +53,7 @@ pub const TALLY_SUMS_MAX: usize = 16;
 
 /// Whether a model has no more of anything than it may; a finding for each thing of which it has.
 pub(crate) fn are_within(root: &Node, out: &mut Diagnostics) -> bool {
-    let mut counted = Counted { out, within: true };
+    let mut counted = CountCheck { out, within: true };
     counted.entities(entries(root, "entities"));
     let operations = ["reads", "writes", "steps"]
         .into_iter()
@@ -90,12 +90,12 @@ pub(crate) fn are_within(root: &Node, out: &mut Diagnostics) -> bool {
     counted.within
 }
 
-struct Counted<'a> {
+struct CountCheck<'a> {
     out: &'a mut Diagnostics,
     within: bool,
 }
 
-impl Counted<'_> {
+impl CountCheck<'_> {
     fn entities(&mut self, entities: &[Entry]) {
         let mut own: HashMap<&str, usize> = HashMap::new();
         for entity in entities {

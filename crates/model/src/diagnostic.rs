@@ -252,7 +252,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let allowed = (word.chars().count() / 3).clamp(1, 3);
     let chars: Vec<char> = word.chars().collect();
     let folded: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
-    let mut rows = Rows::default();
+    let mut rows = DistanceRows::default();
     known
         .into_iter()
         .take(NEAREST_CANDIDATES_MAX)
@@ -268,13 +268,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// The rows of a table of distances, kept from one pair of words to the next: a model may have thousands of names.
 #[derive(Default)]
-struct Rows {
+struct DistanceRows {
     before: Vec<usize>,
     row: Vec<usize>,
     next: Vec<usize>,
 }
 
-impl Rows {
+impl DistanceRows {
     /// Insertions, deletions, replacements and swaps of neighbours; none where there are more than `allowed`.
     fn distance(&mut self, b: &[char], a: impl Iterator<Item = char>, allowed: usize) -> Option<usize> {
         let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
@@ -370,6 +370,6 @@ mod tests {
 
     fn edit_distance(a: &str, b: &str, allowed: usize) -> Option<usize> {
         let b: Vec<char> = b.chars().collect();
-        Rows::default().distance(&b, a.chars(), allowed)
+        DistanceRows::default().distance(&b, a.chars(), allowed)
     }
 }

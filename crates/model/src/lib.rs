@@ -53,7 +53,7 @@ pub fn load(source: &Source) -> Loaded {
     let mut diagnostics = Diagnostics::default();
     let root = node::read(source, &mut diagnostics);
     let model = root.and_then(|mut root| {
-        let torn = grammar::check(&root, source, &mut diagnostics);
+        let torn = grammar::check_shape(&root, source, &mut diagnostics);
         // What has no value was reported, and is as if it were not there.
         root.drop_entries(&|value| value.text().is_some_and(grammar::is_null));
         if !counts::are_within(&root, &mut diagnostics) {

@@ -119,7 +119,7 @@ pub fn read(source: &Source, out: &mut Diagnostics) -> Option<Node> {
         out.push(Diagnostic::new(&rules::FILE_TOO_LARGE, Span::new(0, 0), message));
         return None;
     }
-    let mut reader = Reader {
+    let mut reader = NodeReader {
         source,
         out,
         open: Vec::new(),
@@ -160,7 +160,7 @@ enum Open {
     },
 }
 
-struct Reader<'a> {
+struct NodeReader<'a> {
     source: &'a Source,
     out: &'a mut Diagnostics,
     open: Vec<Open>,
@@ -168,7 +168,7 @@ struct Reader<'a> {
     documents: usize,
 }
 
-impl Reader<'_> {
+impl NodeReader<'_> {
     /// Takes one event; false ends the reading.
     fn take(&mut self, event: Event<'_>, at: granit_parser::Span) -> bool {
         let span = convert(at);

@@ -23,7 +23,7 @@ pub const QUERY_WORDS_MAX: usize = 32;
 
 /// A word, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub struct TextWord {
     /// As it is compared.
     pub text: String,
     /// Where it begins, in bytes.
@@ -33,14 +33,14 @@ pub struct Word {
 }
 
 /// The words of a text, in their order.
-pub fn words_of(text: &str) -> Vec<Word> {
+pub fn words_of(text: &str) -> Vec<TextWord> {
     let mut words = Vec::new();
     let mut begun: Option<usize> = None;
     let mut alone = false;
     let mut take = |start: usize, end: usize| {
         let folded = folded_word(text.get(start..end).unwrap_or_default());
         if !folded.is_empty() {
-            words.push(Word {
+            words.push(TextWord {
                 text: folded,
                 start,
                 end,
@@ -186,7 +186,7 @@ impl WordQuery {
         if self.is_empty() {
             return false;
         }
-        let all: Vec<Word> = texts.into_iter().flat_map(words_of).collect();
+        let all: Vec<TextWord> = texts.into_iter().flat_map(words_of).collect();
         let has = |wanted: &String| all.iter().any(|word| word.text == *wanted);
         let begins = |prefix: &String| all.iter().any(|word| word.text.starts_with(prefix.as_str()));
         self.words.iter().all(has) && self.prefix.iter().all(begins)

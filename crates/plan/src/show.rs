@@ -2,7 +2,7 @@
 
 use singlet_item::key::Part;
 use singlet_model::catalog::Catalog;
-use singlet_model::expression::{EachOp, Expr, ExprKind, Form, Literal};
+use singlet_model::expression::{CallForm, EachOp, Expr, ExprKind, Literal};
 use singlet_model::model::KeyTemplate;
 
 use crate::values::{DayEnd, DayRange};
@@ -120,9 +120,9 @@ impl Writer<'_> {
         if own < around { format!("({text})") } else { text }
     }
 
-    fn call(&self, form: Option<Form>, name: &str, args: &[Expr]) -> String {
+    fn call(&self, form: Option<CallForm>, name: &str, args: &[Expr]) -> String {
         match (form, args.split_first()) {
-            (Some(Form::Method), Some((receiver, rest))) => {
+            (Some(CallForm::Method), Some((receiver, rest))) => {
                 format!("{}.{name}({})", self.write(receiver, 8), self.joined(rest))
             }
             _ => format!("{name}({})", self.joined(args)),

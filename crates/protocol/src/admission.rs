@@ -19,14 +19,14 @@ const TEXT_FACTOR: usize = 3;
 
 /// How much is worked on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct AdmissionBounds {
     /// How many calls are worked on at once; one more is refused.
     pub calls_max: usize,
     /// How many bytes calls hold together, beyond the first 16 KB of each. Who is alone may hold more.
     pub held_bytes_max: u32,
 }
 
-impl Default for Bounds {
+impl Default for AdmissionBounds {
     fn default() -> Self {
         Self {
             calls_max: 1024,
@@ -37,14 +37,14 @@ impl Default for Bounds {
 
 /// What all calls of an endpoint have in their hands.
 #[derive(Debug)]
-pub(crate) struct Admission {
-    bounds: Bounds,
+pub(crate) struct CallAdmission {
+    bounds: AdmissionBounds,
     calls: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
 }
 
-impl Admission {
-    pub(crate) fn new(bounds: Bounds) -> Self {
+impl CallAdmission {
+    pub(crate) fn new(bounds: AdmissionBounds) -> Self {
         Self {
             bounds,
             calls: Arc::new(Semaphore::new(bounds.calls_max.min(Semaphore::MAX_PERMITS))),
@@ -59,8 +59,8 @@ impl Admission {
     }
 
     /// What a call holds: nothing yet beyond [`SMALL_BYTES`].
-    pub(crate) fn hold(&self) -> Held {
-        Held {
+    pub(crate) fn hold(&self) -> HeldBytes {
+        HeldBytes {
             bytes: Arc::clone(&self.bytes),
             bytes_max: self.bounds.held_bytes_max,
             held: None,
@@ -70,13 +70,13 @@ impl Admission {
 
 /// The bytes of one call, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldBytes {
     bytes: Arc<Semaphore>,
     bytes_max: u32,
     held: Option<OwnedSemaphorePermit>,
 }
 
-impl Held {
+impl HeldBytes {
     /// Holds what a text of so many bytes takes.
     pub(crate) fn cover_text(&mut self, bytes: usize) -> Result<(), Fault> {
         self.cover(bytes.saturating_mul(TEXT_FACTOR))
@@ -121,8 +121,8 @@ mod tests {
 
     use super::*;
 
-    fn admission(calls_max: usize, held_bytes_max: u32) -> Admission {
-        Admission::new(Bounds {
+    fn admission(calls_max: usize, held_bytes_max: u32) -> CallAdmission {
+        CallAdmission::new(AdmissionBounds {
             calls_max,
             held_bytes_max,
         })

@@ -5,7 +5,7 @@ use singlet_item::Item;
 use singlet_item::limits::{BATCH_GET_ITEMS_MAX, BATCH_WRITE_ITEMS_MAX};
 use singlet_store::{BatchGetRequest, BatchGetTable, BatchWrite, BatchWriteRequest, Consumed};
 
-use crate::capacity::{self, CapacityMode, Named};
+use crate::capacity::{self, CapacityMode, NamedUnits};
 use crate::endpoint::Endpoint;
 use crate::fault::Fault;
 use crate::input::{CAPACITY_MODES, Constraints, Input, METRICS_MODES, check_name, check_unmixed, name_of_arn};
@@ -46,7 +46,7 @@ fn request_items<'a>(input: &Input<'a>, call: &str) -> Result<&'a Map<String, Js
     }
 }
 
-pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn batch_get_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let tables = request_items(input, "BatchGetItem")?;
     check_shape(input)?;
     let mode = CapacityMode::of(input)?;
@@ -112,7 +112,7 @@ fn read_table(name: &str, asked: &Input<'_>) -> Result<BatchGetTable, Fault> {
         let Json::Object(members) = key else {
             return Err(Fault::serialization_of(key, "Map"));
         };
-        let key = value::item(members)?;
+        let key = value::item_of(members)?;
         if read.contains(&key) {
             return Err(Fault::validation(DUPLICATES));
         }
@@ -126,7 +126,7 @@ fn read_table(name: &str, asked: &Input<'_>) -> Result<BatchGetTable, Fault> {
     })
 }
 
-pub(crate) async fn write(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn batch_write_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let tables = request_items(input, "BatchWriteItem")?;
     check_shape(input)?;
     check_counts(tables)?;
@@ -170,7 +170,7 @@ pub(crate) async fn write(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
             return Err(Fault::validation(DUPLICATES));
         }
         keys.push((table, key));
-        if let Some(collection) = capacity::collection(description, item).filter(|_| with_metrics) {
+        if let Some(collection) = capacity::touched_collection(description, item).filter(|_| with_metrics) {
             let list = metrics.entry(table.clone()).or_insert_with(|| json!([]));
             if let Json::Array(list) = list {
                 list.push(collection);
@@ -254,7 +254,7 @@ fn add_consumed(
 ) {
     let all: Vec<Json> = described
         .iter()
-        .filter_map(|table| capacity::of_table(mode, Named::Sum, table, consumed))
+        .filter_map(|table| capacity::of_table(mode, NamedUnits::Sum, table, consumed))
         .collect();
     if let (Json::Object(json), false) = (json, all.is_empty()) {
         json.insert("ConsumedCapacity".to_owned(), Json::Array(all));

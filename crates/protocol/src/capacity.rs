@@ -28,7 +28,7 @@ impl CapacityMode {
 
 /// Which units a call names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum NamedUnits {
     /// Only their sum.
     Sum,
     /// Reads besides: a transaction that reads.
@@ -40,7 +40,7 @@ pub(crate) enum Named {
 /// What one table consumed; none, if it was not asked for.
 pub(crate) fn of_table(
     mode: CapacityMode,
-    named: Named,
+    named: NamedUnits,
     table: &TableDescription,
     consumed: &Consumed,
 ) -> Option<Json> {
@@ -74,17 +74,17 @@ fn is_of_kind(table: &TableDescription, name: &str, kind: IndexKind) -> bool {
     index.is_some_and(|index| index.kind == kind)
 }
 
-fn units_json(named: Named, units: Units) -> Map<String, Json> {
+fn units_json(named: NamedUnits, units: Units) -> Map<String, Json> {
     let read = units.read.halves() as f64 / 2.0;
     let write = units.write.get() as f64;
     let mut json = Map::new();
     json.insert("CapacityUnits".to_owned(), Json::from(read + write));
     match named {
-        Named::Sum => {}
-        Named::Reads => {
+        NamedUnits::Sum => {}
+        NamedUnits::Reads => {
             json.insert("ReadCapacityUnits".to_owned(), Json::from(read));
         }
-        Named::Writes => {
+        NamedUnits::Writes => {
             json.insert("WriteCapacityUnits".to_owned(), Json::from(write));
             if read > 0.0 {
                 json.insert("ReadCapacityUnits".to_owned(), Json::from(read));
@@ -96,7 +96,7 @@ fn units_json(named: Named, units: Units) -> Map<String, Json> {
 
 /// The item collection that a write touched, where the table has local indexes. A collection is no larger than its
 /// table, which is all that is known of its size.
-pub(crate) fn collection(table: &TableDescription, item: &Item) -> Option<Json> {
+pub(crate) fn touched_collection(table: &TableDescription, item: &Item) -> Option<Json> {
     const GIGABYTE: u64 = 1024 * 1024 * 1024;
     let is_local = |kind| kind == IndexKind::Local;
     if !table.spec.indexes.iter().any(|index| is_local(index.kind)) {

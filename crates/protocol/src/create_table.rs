@@ -8,10 +8,10 @@ use singlet_store::{
 
 use crate::fault::Fault;
 use crate::input::{Constraints, Input, check_name};
-use crate::schema::invalid;
+use crate::schema::invalid_values;
 
 /// Reads the table that a request describes.
-pub(crate) fn read(name: String, input: &Input<'_>) -> Result<TableSpec, Fault> {
+pub(crate) fn read_description(name: String, input: &Input<'_>) -> Result<TableSpec, Fault> {
     check_shape(input)?;
     let billing = read_billing(input)?;
     let definitions = read_definitions(input)?;
@@ -211,11 +211,11 @@ fn read_billing(input: &Input<'_>) -> Result<Billing, Fault> {
     let throughput = input.inner("ProvisionedThroughput")?;
     match (input.text("BillingMode")?, throughput) {
         (Some("PAY_PER_REQUEST"), None) => Ok(Billing::OnDemand),
-        (Some("PAY_PER_REQUEST"), Some(_)) => Err(invalid(
+        (Some("PAY_PER_REQUEST"), Some(_)) => Err(invalid_values(
             "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
         )),
         (_, Some(throughput)) => read_units(&throughput),
-        (_, None) => Err(invalid(
+        (_, None) => Err(invalid_values(
             "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
         )),
     }
@@ -262,7 +262,7 @@ fn check_defined(elements: &Elements, definitions: &Definitions) -> Result<(), F
         false => {
             let keys: Vec<&str> = elements.iter().map(|(name, _)| name.as_str()).collect();
             let defined: Vec<&str> = definitions.iter().map(|known| known.name.as_str()).collect();
-            Err(invalid(format!(
+            Err(invalid_values(format!(
                 "Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], \
                  AttributeDefinitions: [{}]",
                 keys.join(", "),
@@ -311,17 +311,17 @@ fn read_indexes(input: &Input<'_>, definitions: &Definitions, spec: &mut TableSp
             continue;
         };
         if indexes.is_empty() {
-            return Err(invalid(format!("List of {parameter} is empty")));
+            return Err(invalid_values(format!("List of {parameter} is empty")));
         }
         if kind == IndexKind::Local && spec.key.sort.is_empty() {
-            return Err(invalid(
+            return Err(invalid_values(
                 "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
             ));
         }
         for index in indexes {
             let index = Input::of(index)?;
             if let (Billing::OnDemand, true) = (spec.billing, index.has("ProvisionedThroughput")) {
-                return Err(invalid(format!(
+                return Err(invalid_values(format!(
                     "ProvisionedThroughput should not be specified for index: {} when BillingMode is PAY_PER_REQUEST",
                     index.text("IndexName")?.unwrap_or_default()
                 )));
@@ -332,7 +332,9 @@ fn read_indexes(input: &Input<'_>, definitions: &Definitions, spec: &mut TableSp
         let count = spec.indexes.iter().filter(|index| index.kind == kind).count();
         if count > most {
             let word = parameter.trim_end_matches("es");
-            return Err(invalid(format!("{word} count exceeds the per-table limit of {most}")));
+            return Err(invalid_values(format!(
+                "{word} count exceeds the per-table limit of {most}"
+            )));
         }
     }
     let names = spec.indexes.iter().map(|index| match &index.projection {
@@ -340,7 +342,7 @@ fn read_indexes(input: &Input<'_>, definitions: &Definitions, spec: &mut TableSp
         IndexProjection::All | IndexProjection::KeysOnly => 0,
     });
     match names.sum::<usize>() > PROJECTED_ATTRIBUTES_MAX {
-        true => Err(invalid(format!(
+        true => Err(invalid_values(format!(
             "Number of attributes in ProvisionedThroughput exceeds the per-table limit of {PROJECTED_ATTRIBUTES_MAX}"
         ))),
         false => Ok(()),
@@ -361,12 +363,12 @@ pub(crate) fn read_index(
         IndexKind::Local => {
             let key = table_key(&elements, definitions)?;
             if key.sort.is_empty() {
-                return Err(invalid(format!(
+                return Err(invalid_values(format!(
                     "Index KeySchema does not have a range key for index: {name}"
                 )));
             }
             if key.partition != spec.key.partition {
-                return Err(invalid(format!(
+                return Err(invalid_values(format!(
                     "Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}. \
                      index hash key: {}, table hash key: {}",
                     key.partition.first().map_or("", |key| &key.name),
@@ -381,7 +383,7 @@ pub(crate) fn read_index(
         }
     };
     if spec.indexes.iter().any(|known| known.name == name) {
-        return Err(invalid(format!("Duplicate index name: {name}")));
+        return Err(invalid_values(format!("Duplicate index name: {name}")));
     }
     Ok(IndexSpec {
         name,
@@ -413,13 +415,13 @@ fn check_global_key(elements: &Elements) -> Result<(), Fault> {
         ));
     }
     if elements.windows(2).any(|pair| matches!(pair, [(_, false), (_, true)])) {
-        return Err(invalid(
+        return Err(invalid_values(
             "All HASH key attributes must precede RANGE key attributes in the KeySchema",
         ));
     }
     for (is_partition, word) in [(true, "HASH"), (false, "RANGE")] {
         if counts(is_partition) > INDEX_KEY_ATTRIBUTES_MAX {
-            return Err(invalid(format!(
+            return Err(invalid_values(format!(
                 "The KeySchema exceeds the maximum allowed number of {word} key attributes"
             )));
         }
@@ -437,9 +439,10 @@ fn read_projection(index: &Input<'_>) -> Result<IndexProjection, Fault> {
         .map(|projection| projection.list("NonKeyAttributes"))
         .transpose()?
         .flatten();
-    let with_names = |kind: &str| invalid(format!("ProjectionType is {kind}, but NonKeyAttributes is specified"));
+    let with_names =
+        |kind: &str| invalid_values(format!("ProjectionType is {kind}, but NonKeyAttributes is specified"));
     match (kind, names) {
-        (None, _) => Err(invalid("Unknown ProjectionType: null")),
+        (None, _) => Err(invalid_values("Unknown ProjectionType: null")),
         (Some("INCLUDE"), Some(names)) => {
             let text = |name: &Json| match name {
                 Json::String(name) => Ok(name.clone()),
@@ -449,7 +452,7 @@ fn read_projection(index: &Input<'_>) -> Result<IndexProjection, Fault> {
                 names.iter().map(text).collect::<Result<_, _>>()?,
             ))
         }
-        (Some("INCLUDE"), None) => Err(invalid(
+        (Some("INCLUDE"), None) => Err(invalid_values(
             "ProjectionType is INCLUDE, but NonKeyAttributes is not specified",
         )),
         (Some(kind), Some(_)) => Err(with_names(kind)),
@@ -465,7 +468,7 @@ fn check_used(definitions: &Definitions, spec: &TableSpec) -> Result<(), Fault> 
         true => Ok(()),
         false => {
             let defined: Vec<&str> = definitions.iter().map(|known| known.name.as_str()).collect();
-            Err(invalid(format!(
+            Err(invalid_values(format!(
                 "Some AttributeDefinitions are not used. AttributeDefinitions: [{}], keys used: [{}]",
                 defined.join(", "),
                 used.join(", ")
@@ -483,10 +486,10 @@ pub(crate) fn read_stream(stream: &Input<'_>) -> Result<Option<StreamView>, Faul
             "OLD_IMAGE" => StreamView::Old,
             _ => StreamView::Both,
         })),
-        (Some(true), None) => Err(invalid(
+        (Some(true), None) => Err(invalid_values(
             "Table is being created with a stream enabled, so a stream view type must be specified",
         )),
-        (_, Some(_)) => Err(invalid(
+        (_, Some(_)) => Err(invalid_values(
             "Table is being created with a stream disabled, so no stream view type may be specified",
         )),
         (_, None) => Ok(None),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value as Json};
 use singlet_store::{Store, TableDescription};
 
-use crate::admission::{Admission, Bounds};
+use crate::admission::{AdmissionBounds, CallAdmission};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
 use crate::tags::Tags;
@@ -19,7 +19,7 @@ pub type Guard = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// What an endpoint is told.
 #[derive(Clone)]
-pub struct Settings {
+pub struct EndpointSettings {
     /// The region that its ARNs name.
     pub region: String,
     /// The tables that are read and not written.
@@ -27,21 +27,21 @@ pub struct Settings {
     /// What a caller can do about a write to a guarded table.
     pub guard_help: String,
     /// How much is worked on at once.
-    pub bounds: Bounds,
+    pub bounds: AdmissionBounds,
 }
 
-impl Default for Settings {
+impl Default for EndpointSettings {
     fn default() -> Self {
         Self {
             region: "us-east-1".to_owned(),
             guard: None,
             guard_help: String::new(),
-            bounds: Bounds::default(),
+            bounds: AdmissionBounds::default(),
         }
     }
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for EndpointSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("region", &self.region)
@@ -54,15 +54,15 @@ impl fmt::Debug for Settings {
 #[derive(Debug)]
 pub struct Endpoint {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: EndpointSettings,
     pub(crate) tags: Tags,
-    pub(crate) admission: Admission,
-    known: Mutex<HashMap<String, Known>>,
+    pub(crate) admission: CallAdmission,
+    known: Mutex<HashMap<String, RememberedTable>>,
 }
 
 /// A table as it was lately.
 #[derive(Debug)]
-struct Known {
+struct RememberedTable {
     description: Arc<TableDescription>,
     seen: Instant,
 }
@@ -74,10 +74,10 @@ const TABLES_KNOWN_MAX: usize = 1000;
 
 impl Endpoint {
     /// An endpoint on a store.
-    pub fn new(store: Arc<dyn Store>, settings: Settings) -> Arc<Self> {
+    pub fn new(store: Arc<dyn Store>, settings: EndpointSettings) -> Arc<Self> {
         Arc::new(Self {
             store,
-            admission: Admission::new(settings.bounds),
+            admission: CallAdmission::new(settings.bounds),
             settings,
             tags: Tags::default(),
             known: Mutex::default(),
@@ -101,7 +101,7 @@ impl Endpoint {
         if known.len() >= TABLES_KNOWN_MAX {
             known.clear();
         }
-        let entry = Known {
+        let entry = RememberedTable {
             description: Arc::clone(&description),
             seen,
         };
@@ -133,35 +133,35 @@ impl Endpoint {
             return Err(unknown());
         };
         match (service, call) {
-            ("DynamoDB_20120810", "PutItem") => items::put(self, &input).await,
-            ("DynamoDB_20120810", "GetItem") => items::get(self, &input).await,
-            ("DynamoDB_20120810", "UpdateItem") => items::update(self, &input).await,
-            ("DynamoDB_20120810", "DeleteItem") => items::delete(self, &input).await,
-            ("DynamoDB_20120810", "Query") => pages::query(self, &input).await,
-            ("DynamoDB_20120810", "Scan") => pages::scan(self, &input).await,
-            ("DynamoDB_20120810", "BatchGetItem") => batches::get(self, &input).await,
-            ("DynamoDB_20120810", "BatchWriteItem") => batches::write(self, &input).await,
-            ("DynamoDB_20120810", "TransactGetItems") => transactions::get(self, &input).await,
-            ("DynamoDB_20120810", "TransactWriteItems") => transactions::write(self, &input).await,
-            ("DynamoDB_20120810", "CreateTable") => tables::create(self, &input).await,
-            ("DynamoDB_20120810", "DescribeTable") => tables::describe(self, &input).await,
-            ("DynamoDB_20120810", "DeleteTable") => tables::delete(self, &input).await,
-            ("DynamoDB_20120810", "ListTables") => tables::list(self, &input).await,
-            ("DynamoDB_20120810", "UpdateTable") => update_table::update(self, &input).await,
+            ("DynamoDB_20120810", "PutItem") => items::put_item(self, &input).await,
+            ("DynamoDB_20120810", "GetItem") => items::get_item(self, &input).await,
+            ("DynamoDB_20120810", "UpdateItem") => items::update_item(self, &input).await,
+            ("DynamoDB_20120810", "DeleteItem") => items::delete_item(self, &input).await,
+            ("DynamoDB_20120810", "Query") => pages::query_page(self, &input).await,
+            ("DynamoDB_20120810", "Scan") => pages::scan_page(self, &input).await,
+            ("DynamoDB_20120810", "BatchGetItem") => batches::batch_get_item(self, &input).await,
+            ("DynamoDB_20120810", "BatchWriteItem") => batches::batch_write_item(self, &input).await,
+            ("DynamoDB_20120810", "TransactGetItems") => transactions::transact_get_items(self, &input).await,
+            ("DynamoDB_20120810", "TransactWriteItems") => transactions::transact_write_items(self, &input).await,
+            ("DynamoDB_20120810", "CreateTable") => tables::create_table(self, &input).await,
+            ("DynamoDB_20120810", "DescribeTable") => tables::describe_table(self, &input).await,
+            ("DynamoDB_20120810", "DeleteTable") => tables::delete_table(self, &input).await,
+            ("DynamoDB_20120810", "ListTables") => tables::list_tables(self, &input).await,
+            ("DynamoDB_20120810", "UpdateTable") => update_table::update_table(self, &input).await,
             ("DynamoDB_20120810", "UpdateTimeToLive") => tables::update_ttl(self, &input).await,
             ("DynamoDB_20120810", "DescribeTimeToLive") => tables::describe_ttl(self, &input).await,
-            ("DynamoDB_20120810", "DescribeLimits") => Ok(tables::limits()),
-            ("DynamoDB_20120810", "DescribeEndpoints") => Ok(tables::endpoints(self)),
-            ("DynamoDB_20120810", "TagResource") => tags::tag(self, &input).await,
-            ("DynamoDB_20120810", "UntagResource") => tags::untag(self, &input).await,
-            ("DynamoDB_20120810", "ListTagsOfResource") => tags::list(self, &input).await,
-            ("DynamoDB_20120810", "ExecuteStatement") => partiql::execute(self, &input).await,
+            ("DynamoDB_20120810", "DescribeLimits") => Ok(tables::describe_limits()),
+            ("DynamoDB_20120810", "DescribeEndpoints") => Ok(tables::describe_endpoints(self)),
+            ("DynamoDB_20120810", "TagResource") => tags::tag_resource(self, &input).await,
+            ("DynamoDB_20120810", "UntagResource") => tags::untag_resource(self, &input).await,
+            ("DynamoDB_20120810", "ListTagsOfResource") => tags::list_tags(self, &input).await,
+            ("DynamoDB_20120810", "ExecuteStatement") => partiql::execute_statement(self, &input).await,
             ("DynamoDB_20120810", "BatchExecuteStatement") => partiql::execute_batch(self, &input).await,
             ("DynamoDB_20120810", "ExecuteTransaction") => partiql::execute_transaction(self, &input).await,
-            ("DynamoDBStreams_20120810", "ListStreams") => streams::list(self, &input).await,
-            ("DynamoDBStreams_20120810", "DescribeStream") => streams::describe(self, &input).await,
-            ("DynamoDBStreams_20120810", "GetShardIterator") => streams::iterator(self, &input).await,
-            ("DynamoDBStreams_20120810", "GetRecords") => streams::records(self, &input).await,
+            ("DynamoDBStreams_20120810", "ListStreams") => streams::list_streams(self, &input).await,
+            ("DynamoDBStreams_20120810", "DescribeStream") => streams::describe_stream(self, &input).await,
+            ("DynamoDBStreams_20120810", "GetShardIterator") => streams::shard_iterator(self, &input).await,
+            ("DynamoDBStreams_20120810", "GetRecords") => streams::stream_records(self, &input).await,
             _ => Err(unknown()),
         }
     }

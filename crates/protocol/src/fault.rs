@@ -140,7 +140,7 @@ impl Fault {
         fault
     }
 
-    /// The same with other words.
+    /// The fault with other words.
     pub(crate) fn reworded(mut self, words: impl FnOnce(&str) -> String) -> Self {
         if self.kind == FaultKind::Validation {
             self.message = words(&self.message);

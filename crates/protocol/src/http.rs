@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, 
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value as Json};
 
-use crate::admission::{Held, SMALL_BYTES};
+use crate::admission::{HeldBytes, SMALL_BYTES};
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
 
@@ -89,7 +89,7 @@ impl Endpoint {
         }
     }
 
-    async fn call(&self, headers: &HeaderMap, body: Body, held: &mut Held) -> Result<Json, Fault> {
+    async fn call(&self, headers: &HeaderMap, body: Body, held: &mut HeldBytes) -> Result<Json, Fault> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let announced = text("content-length").and_then(|text| text.parse().ok());
         let bytes = match tokio::time::timeout(BODY_TIME_MAX, read_body(body, announced.unwrap_or(0), held)).await {
@@ -112,7 +112,7 @@ impl Endpoint {
 }
 
 /// Reads a body. Its bytes are held from the start where it announces them: half of it would have been read in vain.
-async fn read_body(body: Body, announced: usize, held: &mut Held) -> Result<Vec<u8>, Fault> {
+async fn read_body(body: Body, announced: usize, held: &mut HeldBytes) -> Result<Vec<u8>, Fault> {
     let too_large = || Fault::new(FaultKind::TooLargeBody, "Request body too large");
     if announced > BODY_BYTES_MAX {
         return Err(too_large());
@@ -161,7 +161,7 @@ fn text_of(json: &Json) -> Vec<u8> {
     serde_json::to_vec(json).unwrap_or_default()
 }
 
-fn respond_json(status: StatusCode, text: Vec<u8>, held: Held) -> Response<Body> {
+fn respond_json(status: StatusCode, text: Vec<u8>, held: HeldBytes) -> Response<Body> {
     let mut checksum = flate2::Crc::new();
     checksum.update(&text);
     let length = text.len();
@@ -178,7 +178,7 @@ fn respond_json(status: StatusCode, text: Vec<u8>, held: Held) -> Response<Body>
 }
 
 /// A body whose bytes are held until they are sent, or until the one who asked has gone.
-fn held_body(text: Vec<u8>, held: Held) -> Body {
+fn held_body(text: Vec<u8>, held: HeldBytes) -> Body {
     if text.len() <= SMALL_BYTES {
         return Body::from(text);
     }

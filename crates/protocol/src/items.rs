@@ -7,9 +7,9 @@ use singlet_store::{
     UpdateRequest, UpdateReturn, WriteAnswer,
 };
 
-use crate::capacity::{self, CapacityMode, Named};
+use crate::capacity::{self, CapacityMode, NamedUnits};
 use crate::endpoint::Endpoint;
-use crate::expression::{Placeholders, condition, projection, update};
+use crate::expression::{RequestPlaceholders, condition, projection, update};
 use crate::fault::Fault;
 use crate::input::{
     CAPACITY_MODES, Constraints, Input, METRICS_MODES, RETURN_ON_FAILURE, RETURN_VALUES, check_unmixed, table_name,
@@ -17,13 +17,13 @@ use crate::input::{
 use crate::{legacy, schema, value};
 
 /// What a write brings back besides being done.
-struct Options {
+struct WriteReturns {
     capacity: CapacityMode,
     metrics: bool,
     old_on_failure: bool,
 }
 
-impl Options {
+impl WriteReturns {
     fn of(input: &Input<'_>) -> Result<Self, Fault> {
         Ok(Self {
             capacity: CapacityMode::of(input)?,
@@ -45,10 +45,10 @@ impl Options {
         if let Some(attributes) = answer.attributes.as_ref().filter(|attributes| !attributes.is_empty()) {
             json.insert("Attributes".to_owned(), value::item_json(attributes));
         }
-        if let Some(consumed) = capacity::of_table(self.capacity, Named::Sum, table, &answer.consumed) {
+        if let Some(consumed) = capacity::of_table(self.capacity, NamedUnits::Sum, table, &answer.consumed) {
             json.insert("ConsumedCapacity".to_owned(), consumed);
         }
-        if let Some(metrics) = capacity::collection(table, key).filter(|_| self.metrics) {
+        if let Some(metrics) = capacity::touched_collection(table, key).filter(|_| self.metrics) {
             json.insert("ItemCollectionMetrics".to_owned(), metrics);
         }
         Json::Object(json)
@@ -94,20 +94,20 @@ fn check_returns_old(input: &Input<'_>) -> Result<bool, Fault> {
 /// The condition of a put or a delete, however it is said.
 pub(crate) fn read_condition(input: &Input<'_>) -> Result<Option<Condition>, Fault> {
     let source = input.text("ConditionExpression")?;
-    let placeholders = Placeholders::read(input, &[("ConditionExpression", source.is_some())], true)?;
+    let placeholders = RequestPlaceholders::read(input, &[("ConditionExpression", source.is_some())], true)?;
     let parsed = source
-        .map(|source| condition::read("ConditionExpression", source, &placeholders))
+        .map(|source| condition::read_condition("ConditionExpression", source, &placeholders))
         .transpose()?;
     placeholders.all_used()?;
     match parsed {
         Some(parsed) => Ok(Some(parsed)),
-        None => legacy::expected(input),
+        None => legacy::expected_condition(input),
     }
 }
 
 pub(crate) fn read_item(input: &Input<'_>, name: &str) -> Result<Item, Fault> {
     match input.object(name)? {
-        Some(members) => value::item(members),
+        Some(members) => value::item_of(members),
         None => Ok(Item::new()),
     }
 }
@@ -115,9 +115,9 @@ pub(crate) fn read_item(input: &Input<'_>, name: &str) -> Result<Item, Fault> {
 /// The projection of a get, however it is said.
 pub(crate) fn read_projection(input: &Input<'_>) -> Result<Vec<Path>, Fault> {
     let source = input.text("ProjectionExpression")?;
-    let placeholders = Placeholders::read(input, &[("ProjectionExpression", source.is_some())], false)?;
+    let placeholders = RequestPlaceholders::read(input, &[("ProjectionExpression", source.is_some())], false)?;
     let parsed = source
-        .map(|source| projection::read(source, &placeholders))
+        .map(|source| projection::read_projection(source, &placeholders))
         .transpose()?;
     placeholders.all_used()?;
     match parsed {
@@ -126,7 +126,7 @@ pub(crate) fn read_projection(input: &Input<'_>) -> Result<Vec<Path>, Fault> {
     }
 }
 
-pub(crate) async fn put(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn put_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let table = table_name(input, 1)?;
     check_write(input, "Item", "item")?;
     check_unmixed(input, &["Expected", "ConditionalOperator"], &["ConditionExpression"])?;
@@ -136,7 +136,7 @@ pub(crate) async fn put(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
         condition: read_condition(input)?,
         table,
     };
-    let options = Options::of(input)?;
+    let options = WriteReturns::of(input)?;
     endpoint.check_writable(&request.table)?;
     let table = endpoint.table(&request.table).await?;
     schema::check_item(&table.spec, &request.item)?;
@@ -148,7 +148,7 @@ pub(crate) async fn put(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
     Ok(options.answer(&table, &request.item, &answer))
 }
 
-pub(crate) async fn delete(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn delete_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let table = table_name(input, 1)?;
     check_write(input, "Key", "key")?;
     check_unmixed(input, &["Expected", "ConditionalOperator"], &["ConditionExpression"])?;
@@ -158,7 +158,7 @@ pub(crate) async fn delete(endpoint: &Endpoint, input: &Input<'_>) -> Result<Jso
         condition: read_condition(input)?,
         table,
     };
-    let options = Options::of(input)?;
+    let options = WriteReturns::of(input)?;
     endpoint.check_writable(&request.table)?;
     let table = endpoint.table(&request.table).await?;
     schema::check_key(&table.spec, &request.key)?;
@@ -170,7 +170,7 @@ pub(crate) async fn delete(endpoint: &Endpoint, input: &Input<'_>) -> Result<Jso
     Ok(options.answer(&table, &request.key, &answer))
 }
 
-pub(crate) async fn update(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn update_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let table = table_name(input, 1)?;
     check_write(input, "Key", "key")?;
     check_unmixed(
@@ -193,7 +193,7 @@ pub(crate) async fn update(endpoint: &Endpoint, input: &Input<'_>) -> Result<Jso
             _ => UpdateReturn::Nothing,
         },
     };
-    let options = Options::of(input)?;
+    let options = WriteReturns::of(input)?;
     endpoint.check_writable(&request.table)?;
     let table = endpoint.table(&request.table).await?;
     schema::check_key(&table.spec, &request.key)?;
@@ -213,10 +213,12 @@ pub(crate) fn read_update(input: &Input<'_>) -> Result<(Update, Option<Condition
         ("UpdateExpression", source.is_some()),
         ("ConditionExpression", condition_source.is_some()),
     ];
-    let placeholders = Placeholders::read(input, &expressions, true)?;
-    let parsed = source.map(|source| update::read(source, &placeholders)).transpose()?;
+    let placeholders = RequestPlaceholders::read(input, &expressions, true)?;
+    let parsed = source
+        .map(|source| update::read_update(source, &placeholders))
+        .transpose()?;
     let condition = condition_source
-        .map(|source| condition::read("ConditionExpression", source, &placeholders))
+        .map(|source| condition::read_condition("ConditionExpression", source, &placeholders))
         .transpose()?;
     placeholders.all_used()?;
     let parsed = match parsed {
@@ -225,12 +227,12 @@ pub(crate) fn read_update(input: &Input<'_>) -> Result<(Update, Option<Condition
     };
     let condition = match condition {
         Some(condition) => Some(condition),
-        None => legacy::expected(input)?,
+        None => legacy::expected_condition(input)?,
     };
     Ok((parsed, condition))
 }
 
-pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn get_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let table = table_name(input, 1)?;
     let mut constraints = Constraints::default();
     constraints.not_null(input.has("Key"), "key");
@@ -255,7 +257,7 @@ pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
     if let Some(item) = &answer.item {
         json.insert("Item".to_owned(), value::item_json(item));
     }
-    if let Some(consumed) = capacity::of_table(mode, Named::Sum, &table, &answer.consumed) {
+    if let Some(consumed) = capacity::of_table(mode, NamedUnits::Sum, &table, &answer.consumed) {
         json.insert("ConsumedCapacity".to_owned(), consumed);
     }
     Ok(Json::Object(json))

@@ -7,7 +7,7 @@ use singlet_store::{Comparison, Condition, Operand, Path, SetOperand, SetValue, 
 use crate::expression::key_condition::KeyConditions;
 use crate::fault::Fault;
 use crate::input::{Constraints, Input};
-use crate::schema::invalid;
+use crate::schema::invalid_values;
 use crate::value::attribute_value;
 
 /// DynamoDB's comparisons of before expressions.
@@ -47,7 +47,7 @@ pub(crate) fn attributes_to_get(input: &Input<'_>) -> Result<Vec<Path>, Fault> {
             return Err(Fault::serialization_of(name, "String"));
         };
         if paths.iter().any(|path| path.name() == name) {
-            return Err(invalid(format!("Duplicate value in attribute name: {name}")));
+            return Err(invalid_values(format!("Duplicate value in attribute name: {name}")));
         }
         paths.push(Path::attribute(name.clone()));
     }
@@ -55,7 +55,7 @@ pub(crate) fn attributes_to_get(input: &Input<'_>) -> Result<Vec<Path>, Fault> {
 }
 
 /// `Expected`, joined by `ConditionalOperator`.
-pub(crate) fn expected(input: &Input<'_>) -> Result<Option<Condition>, Fault> {
+pub(crate) fn expected_condition(input: &Input<'_>) -> Result<Option<Condition>, Fault> {
     let members = input.object("Expected")?;
     let mut conditions = Vec::new();
     for (name, member) in members.into_iter().flatten() {
@@ -63,7 +63,7 @@ pub(crate) fn expected(input: &Input<'_>) -> Result<Option<Condition>, Fault> {
         conditions.push(match member.text("ComparisonOperator")? {
             Some(_) => {
                 if member.has("Exists") {
-                    return Err(invalid(format!(
+                    return Err(invalid_values(format!(
                         "Exists and ComparisonOperator cannot be used together for Attribute: {name}"
                     )));
                 }
@@ -79,17 +79,17 @@ fn expected_value(name: &str, member: &Input<'_>) -> Result<Condition, Fault> {
     let path = Path::attribute(name);
     let value = member.get("Value").map(attribute_value).transpose()?;
     if member.has("AttributeValueList") {
-        return Err(invalid(format!(
+        return Err(invalid_values(format!(
             "Value or AttributeValueList must be used with ComparisonOperator: null for Attribute: {name}"
         )));
     }
     match (member.flag("Exists")?, value) {
         (Some(false), None) => Ok(Condition::NotExists(path)),
-        (Some(false), Some(_)) => Err(invalid(format!(
+        (Some(false), Some(_)) => Err(invalid_values(format!(
             "Value cannot be used when Exists is set to false for Attribute: {name}"
         ))),
         (None | Some(true), Some(value)) => Ok(Condition::equal(path, value)),
-        (given, None) => Err(invalid(format!(
+        (given, None) => Err(invalid_values(format!(
             "Value must be provided when Exists is {} for Attribute: {name}",
             given.map_or("null".to_owned(), |given| given.to_string())
         ))),
@@ -97,7 +97,7 @@ fn expected_value(name: &str, member: &Input<'_>) -> Result<Condition, Fault> {
 }
 
 /// `ScanFilter` or `QueryFilter`, joined by `ConditionalOperator`.
-pub(crate) fn filter(input: &Input<'_>, parameter: &str) -> Result<Option<Condition>, Fault> {
+pub(crate) fn legacy_filter(input: &Input<'_>, parameter: &str) -> Result<Option<Condition>, Fault> {
     let mut conditions = Vec::new();
     let place = parameter.replacen(['S', 'Q'], if parameter.starts_with('S') { "s" } else { "q" }, 1);
     for (name, member) in input.object(parameter)?.into_iter().flatten() {
@@ -185,7 +185,7 @@ fn operator_and_values(place: &str, name: &str, member: &Input<'_>) -> Result<(S
         _ => values.len() == 1,
     };
     if !fits {
-        return Err(invalid(format!(
+        return Err(invalid_values(format!(
             "Invalid number of argument(s) for the {operator} ComparisonOperator"
         )));
     }
@@ -198,7 +198,7 @@ fn operator_and_values(place: &str, name: &str, member: &Input<'_>) -> Result<(S
             _ => true,
         };
         if !taken {
-            return Err(invalid(format!(
+            return Err(invalid_values(format!(
                 "ComparisonOperator {operator} is not valid for {} AttributeValue type",
                 value.type_name()
             )));
@@ -209,7 +209,7 @@ fn operator_and_values(place: &str, name: &str, member: &Input<'_>) -> Result<(S
 
 fn first(operator: &str, values: &[Value]) -> Result<Value, Fault> {
     values.first().cloned().ok_or_else(|| {
-        invalid(format!(
+        invalid_values(format!(
             "Invalid number of argument(s) for the {operator} ComparisonOperator"
         ))
     })
@@ -217,14 +217,14 @@ fn first(operator: &str, values: &[Value]) -> Result<Value, Fault> {
 
 fn both(values: &[Value]) -> Result<(Value, Value), Fault> {
     match values {
-        [low, high] if low.type_name() != high.type_name() => Err(invalid(
+        [low, high] if low.type_name() != high.type_name() => Err(invalid_values(
             "AttributeValues inside AttributeValueList must be of same type",
         )),
         [low, high] if low > high => Err(Fault::validation(
             "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound",
         )),
         [low, high] => Ok((low.clone(), high.clone())),
-        _ => Err(invalid(
+        _ => Err(invalid_values(
             "Invalid number of argument(s) for the BETWEEN ComparisonOperator",
         )),
     }
@@ -286,13 +286,13 @@ pub(crate) fn attribute_updates(input: &Input<'_>) -> Result<Update, Fault> {
                 update.set.push((path, SetValue::Operand(appended)));
             }
             (action, Some(value)) => {
-                return Err(invalid(format!(
+                return Err(invalid_values(format!(
                     "Action: {action} is not supported for the type {}",
                     value.type_name()
                 )));
             }
             (action, None) => {
-                return Err(invalid(format!(
+                return Err(invalid_values(format!(
                     "Only DELETE action is allowed when no attribute value is specified: {action} for {name}"
                 )));
             }

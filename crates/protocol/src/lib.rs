@@ -40,5 +40,5 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use admission::Bounds;
-pub use endpoint::{Endpoint, Guard, Settings};
+pub use admission::AdmissionBounds;
+pub use endpoint::{Endpoint, EndpointSettings, Guard};

@@ -10,13 +10,13 @@ use singlet_store::{
     PageAnswer, Path, QueryRequest, ScanRequest, ScanSegment, Select, TableDescription, TableSpec,
 };
 
-use crate::capacity::{self, CapacityMode, Named};
+use crate::capacity::{self, CapacityMode, NamedUnits};
 use crate::endpoint::Endpoint;
 use crate::expression::key_condition::{self, KeyConditions};
-use crate::expression::{Placeholders, condition, projection};
+use crate::expression::{RequestPlaceholders, condition, projection};
 use crate::fault::Fault;
 use crate::input::{CAPACITY_MODES, Constraints, Input, check_name, check_unmixed, table_name};
-use crate::schema::{has_type, invalid};
+use crate::schema::{has_type, invalid_values};
 use crate::{legacy, value};
 
 const SELECTS: [&str; 4] = [
@@ -27,7 +27,7 @@ const SELECTS: [&str; 4] = [
 ];
 
 /// What a query and a scan have in common, as far as it is read without the table.
-struct Page {
+struct PageRequest {
     table: String,
     index: Option<String>,
     keys: KeyConditions,
@@ -42,7 +42,7 @@ struct Page {
     mode: CapacityMode,
 }
 
-impl Page {
+impl PageRequest {
     fn read(input: &Input<'_>, is_query: bool) -> Result<Self, Fault> {
         let table = table_name(input, 1)?;
         check_shape(input, is_query)?;
@@ -61,13 +61,13 @@ impl Page {
             legacy_all,
             &["ProjectionExpression", "FilterExpression", "KeyConditionExpression"],
         )?;
-        let start = input.object("ExclusiveStartKey")?.map(value::item).transpose()?;
+        let start = input.object("ExclusiveStartKey")?.map(value::item_of).transpose()?;
         let select = input.text("Select")?;
         check_select(input, select)?;
         let expressions = Expressions::read(input, is_query)?;
         let filter = match expressions.filter {
             Some(filter) => Some(filter),
-            None => legacy::filter(input, legacy_filter)?,
+            None => legacy::legacy_filter(input, legacy_filter)?,
         };
         let keys = match (expressions.keys, input.object("KeyConditions")?) {
             (Some(keys), _) => keys,
@@ -127,7 +127,7 @@ impl Page {
     /// A global index gives only what it holds.
     fn check_projected(&self, table: &TableSpec, index: &IndexSpec) -> Result<(), Fault> {
         if self.select.as_deref() == Some("ALL_ATTRIBUTES") && index.projection != IndexProjection::All {
-            return Err(invalid(format!(
+            return Err(invalid_values(format!(
                 "Select type ALL_ATTRIBUTES is not supported for global secondary index {} because its projection \
                  type is not ALL",
                 index.name
@@ -141,7 +141,7 @@ impl Page {
             .collect();
         match missing.is_empty() {
             true => Ok(()),
-            false => Err(invalid(format!(
+            false => Err(invalid_values(format!(
                 "Global secondary index {} does not project [{}]",
                 index.name,
                 missing.join(", ")
@@ -201,7 +201,7 @@ impl Page {
         if let Some(key) = &page.last_key {
             json.insert("LastEvaluatedKey".to_owned(), value::item_json(key));
         }
-        if let Some(consumed) = capacity::of_table(self.mode, Named::Sum, table, &page.consumed) {
+        if let Some(consumed) = capacity::of_table(self.mode, NamedUnits::Sum, table, &page.consumed) {
             json.insert("ConsumedCapacity".to_owned(), consumed);
         }
         Json::Object(json)
@@ -227,15 +227,15 @@ impl Expressions {
         if is_query {
             all.push(("KeyConditionExpression", keys.is_some()));
         }
-        let placeholders = Placeholders::read(input, &all, true)?;
+        let placeholders = RequestPlaceholders::read(input, &all, true)?;
         let filter = filter
-            .map(|source| condition::read("FilterExpression", source, &placeholders))
+            .map(|source| condition::read_condition("FilterExpression", source, &placeholders))
             .transpose()?;
         let paths = paths
-            .map(|source| projection::read(source, &placeholders))
+            .map(|source| projection::read_projection(source, &placeholders))
             .transpose()?;
         let keys = keys
-            .map(|source| key_condition::read(source, &placeholders))
+            .map(|source| key_condition::read_key_condition(source, &placeholders))
             .transpose()?;
         placeholders.all_used()?;
         Ok(Self { keys, filter, paths })
@@ -315,8 +315,8 @@ fn is_projected(table: &TableSpec, index: &IndexSpec, name: &str) -> bool {
     }
 }
 
-pub(crate) async fn query(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
-    let page = Page::read(input, true)?;
+pub(crate) async fn query_page(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+    let page = PageRequest::read(input, true)?;
     let direction = match input.flag("ScanIndexForward")? {
         Some(false) => Direction::Descending,
         _ => Direction::Ascending,
@@ -324,7 +324,7 @@ pub(crate) async fn query(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
     let table = endpoint.table(&page.table).await?;
     let index = page.index_of(&table.spec)?;
     let key = index.map_or(&table.spec.key, |index| &index.key);
-    let range = key_condition::range(page.keys.clone(), key)?;
+    let range = key_condition::range_of(page.keys.clone(), key)?;
     check_filter(&page, key)?;
     page.check_start(&table.spec, index)?;
     let fetches = page.fetches(&table.spec, index);
@@ -347,7 +347,7 @@ pub(crate) async fn query(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
 }
 
 /// A filter looks at what is not the key: the key is what the condition of the query is for.
-fn check_filter(page: &Page, key: &KeySchema) -> Result<(), Fault> {
+fn check_filter(page: &PageRequest, key: &KeySchema) -> Result<(), Fault> {
     let Some(filter) = &page.filter else {
         return Ok(());
     };
@@ -389,8 +389,8 @@ pub(crate) fn names_in<'a>(condition: &'a Condition, names: &mut Vec<&'a str>) {
     }
 }
 
-pub(crate) async fn scan(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
-    let page = Page::read(input, false)?;
+pub(crate) async fn scan_page(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+    let page = PageRequest::read(input, false)?;
     let segment = segment(input)?;
     let table = endpoint.table(&page.table).await?;
     let index = page.index_of(&table.spec)?;
@@ -442,7 +442,7 @@ const FETCH_ROUNDS_MAX: usize = 100;
 /// asked for. An item that went meanwhile stays as the index had it.
 async fn fetch(
     endpoint: &Endpoint,
-    page: &Page,
+    page: &PageRequest,
     table: &TableDescription,
     answer: &mut PageAnswer,
 ) -> Result<(), Fault> {

@@ -51,10 +51,13 @@ pub(crate) fn check_item(table: &TableSpec, item: &Item) -> Result<(), Fault> {
     for attribute in table.key.attributes() {
         match item.get(&attribute.name) {
             None => {
-                return Err(invalid(format!("Missing the key {} in the item", attribute.name)));
+                return Err(invalid_values(format!(
+                    "Missing the key {} in the item",
+                    attribute.name
+                )));
             }
             Some(value) if !has_type(value, attribute.key_type) => {
-                return Err(invalid(format!(
+                return Err(invalid_values(format!(
                     "Type mismatch for key {} expected: {} actual: {}",
                     attribute.name,
                     type_letter(attribute.key_type),
@@ -81,7 +84,7 @@ fn check_index_keys(index: &IndexSpec, item: &Item) -> Result<(), Fault> {
             continue;
         };
         if !has_type(value, attribute.key_type) {
-            return Err(invalid(format!(
+            return Err(invalid_values(format!(
                 "Type mismatch for Index Key {} Expected: {} Actual: {} IndexName: {}",
                 attribute.name,
                 type_letter(attribute.key_type),
@@ -105,7 +108,7 @@ fn check_index_keys(index: &IndexSpec, item: &Item) -> Result<(), Fault> {
 pub(crate) fn check_update(table: &TableSpec, update: &Update) -> Result<(), Fault> {
     for path in changed_paths(update) {
         if table.key.attributes().any(|attribute| attribute.name == path.name()) {
-            return Err(invalid(format!(
+            return Err(invalid_values(format!(
                 "Cannot update attribute {}. This attribute is part of the key",
                 path.name()
             )));
@@ -134,7 +137,7 @@ fn check_key_values(key: &KeySchema, item: &Item) -> Result<(), Fault> {
         .iter()
         .any(|attribute| bytes(item.get(&attribute.name)) > PARTITION_KEY_BYTES_MAX)
     {
-        return Err(invalid(format!(
+        return Err(invalid_values(format!(
             "Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES_MAX} bytes"
         )));
     }
@@ -143,7 +146,7 @@ fn check_key_values(key: &KeySchema, item: &Item) -> Result<(), Fault> {
         .iter()
         .any(|attribute| bytes(item.get(&attribute.name)) > SORT_KEY_BYTES_MAX)
     {
-        return Err(invalid(format!(
+        return Err(invalid_values(format!(
             "Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES_MAX} bytes"
         )));
     }
@@ -151,6 +154,6 @@ fn check_key_values(key: &KeySchema, item: &Item) -> Result<(), Fault> {
 }
 
 /// `One or more parameter values were invalid: …`
-pub(crate) fn invalid(words: impl std::fmt::Display) -> Fault {
+pub(crate) fn invalid_values(words: impl std::fmt::Display) -> Fault {
     Fault::validation(format!("One or more parameter values were invalid: {words}"))
 }

@@ -12,7 +12,7 @@ use crate::describe::{key_schema, stream_label, view_name};
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{Constraints, Input, name_of_arn, table_name};
-use crate::schema::invalid;
+use crate::schema::invalid_values;
 use crate::value::item_json;
 
 /// The most streams of one page.
@@ -55,7 +55,7 @@ fn required<'a>(input: &Input<'a>, name: &str, place: &str) -> Result<&'a str, F
     Ok(value.unwrap_or_default())
 }
 
-pub(crate) async fn list(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn list_streams(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let limit = input.integer("Limit")?;
     let mut constraints = Constraints::default();
     constraints.at_least(limit, "limit", 1);
@@ -92,7 +92,7 @@ pub(crate) async fn list(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json,
     Ok(json!({ "Streams": streams }))
 }
 
-pub(crate) async fn describe(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn describe_stream(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let arn = required(input, "StreamArn", "streamArn")?;
     let (table, view) = stream_of(endpoint, arn).await?;
     let id = shard_id(&table);
@@ -127,7 +127,7 @@ fn sequence(number: &str) -> String {
     format!("{number:0>SEQUENCE_DIGITS_MIN$}")
 }
 
-pub(crate) async fn iterator(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn shard_iterator(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     const KINDS: [&str; 4] = ["AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON"];
     let arn = required(input, "StreamArn", "streamArn")?;
     let shard = required(input, "ShardId", "shardId")?;
@@ -147,10 +147,12 @@ pub(crate) async fn iterator(endpoint: &Endpoint, input: &Input<'_>) -> Result<J
             find(endpoint, &table, wanted, kind == "AFTER_SEQUENCE_NUMBER").await?
         }
         ("AT_SEQUENCE_NUMBER" | "AFTER_SEQUENCE_NUMBER", None) => {
-            return Err(invalid("SequenceNumber cannot be null"));
+            return Err(invalid_values("SequenceNumber cannot be null"));
         }
         (_, Some(_)) => {
-            return Err(invalid("SequenceNumber should not be passed for this iterator type"));
+            return Err(invalid_values(
+                "SequenceNumber should not be passed for this iterator type",
+            ));
         }
         ("LATEST", None) => {
             // What is latest is decided now, not when records are asked for.
@@ -229,7 +231,7 @@ fn read(iterator: &str) -> Option<(String, StreamPosition)> {
     Some((arn, position))
 }
 
-pub(crate) async fn records(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn stream_records(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let iterator = required(input, "ShardIterator", "shardIterator")?;
     let limit = input.integer("Limit")?;
     let mut constraints = Constraints::default();

@@ -7,7 +7,7 @@ use crate::create_table;
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{Constraints, Input, check_name, table_name};
-use crate::schema::invalid;
+use crate::schema::invalid_values;
 
 /// The name of the table that a call about tables names.
 pub(crate) fn required_name(input: &Input<'_>) -> Result<String, Fault> {
@@ -31,10 +31,10 @@ fn naming(table: &str, fault: Fault) -> Fault {
     }
 }
 
-pub(crate) async fn create(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn create_table(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let name = required_name(input)?;
     let tags = crate::tags::read_tags(input)?;
-    let spec = create_table::read(name, input)?;
+    let spec = create_table::read_description(name, input)?;
     for (parameter, what) in [
         ("SSESpecification", "encryption is the disk's"),
         ("DeletionProtectionEnabled", "tables are not protected from deletion"),
@@ -45,7 +45,7 @@ pub(crate) async fn create(endpoint: &Endpoint, input: &Input<'_>) -> Result<Jso
             _ => false,
         };
         if asks {
-            return Err(invalid(format!("{parameter} is not supported here: {what}")));
+            return Err(invalid_values(format!("{parameter} is not supported here: {what}")));
         }
     }
     endpoint.check_writable(&spec.name)?;
@@ -67,14 +67,14 @@ pub(crate) async fn create(endpoint: &Endpoint, input: &Input<'_>) -> Result<Jso
     Ok(json!({ "TableDescription": endpoint.describe(&table) }))
 }
 
-pub(crate) async fn describe(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn describe_table(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let name = required_name(input)?;
     let table = endpoint.store.describe_table(&name).await;
     let table = table.map_err(|error| naming(&name, error.into()))?;
     Ok(json!({ "Table": endpoint.describe(&table) }))
 }
 
-pub(crate) async fn delete(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn delete_table(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let name = required_name(input)?;
     endpoint.check_writable(&name)?;
     let failed = |error: singlet_store::StoreError| naming(&name, error.into());
@@ -89,7 +89,7 @@ pub(crate) async fn delete(endpoint: &Endpoint, input: &Input<'_>) -> Result<Jso
 /// The most names of one page.
 const PAGE_NAMES_MAX: i64 = 100;
 
-pub(crate) async fn list(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn list_tables(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let start = input.text("ExclusiveStartTableName")?;
     let limit = input.integer("Limit")?;
     let mut constraints = Constraints::default();
@@ -159,7 +159,7 @@ pub(crate) async fn describe_ttl(endpoint: &Endpoint, input: &Input<'_>) -> Resu
 }
 
 /// DynamoDB's usual quotas; nothing here holds anybody to them.
-pub(crate) fn limits() -> Json {
+pub(crate) fn describe_limits() -> Json {
     json!({
         "AccountMaxReadCapacityUnits": 80_000,
         "AccountMaxWriteCapacityUnits": 80_000,
@@ -168,7 +168,7 @@ pub(crate) fn limits() -> Json {
     })
 }
 
-pub(crate) fn endpoints(endpoint: &Endpoint) -> Json {
+pub(crate) fn describe_endpoints(endpoint: &Endpoint) -> Json {
     let address = format!("dynamodb.{}.amazonaws.com", endpoint.settings.region);
     json!({ "Endpoints": [{ "Address": address, "CachePeriodInMinutes": 1440 }] })
 }

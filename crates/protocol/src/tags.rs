@@ -76,7 +76,7 @@ async fn resource(endpoint: &Endpoint, input: &Input<'_>, call: &str) -> Result<
     Ok(endpoint.table_arn(table))
 }
 
-pub(crate) async fn tag(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn tag_resource(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let arn = resource(endpoint, input, "TagResource").await?;
     let tags = read_tags(input)?;
     if tags.is_empty() {
@@ -93,7 +93,7 @@ pub(crate) async fn tag(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
     Ok(json!({}))
 }
 
-pub(crate) async fn untag(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn untag_resource(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let arn = resource(endpoint, input, "UntagResource").await?;
     let keys: Vec<String> = input
         .list("TagKeys")?
@@ -108,7 +108,7 @@ pub(crate) async fn untag(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
     Ok(json!({}))
 }
 
-pub(crate) async fn list(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn list_tags(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let arn = resource(endpoint, input, "ListTagsOfResource").await?;
     let tags = endpoint.tags.of(&arn);
     let tags: Vec<Json> = tags

@@ -9,9 +9,9 @@ use axum::http::Request;
 use serde_json::{Value as Json, json};
 use singlet_store_embedded::EmbeddedStore;
 
-use crate::{Endpoint, Settings};
+use crate::{Endpoint, EndpointSettings};
 
-fn endpoint(settings: Settings) -> Arc<Endpoint> {
+fn endpoint(settings: EndpointSettings) -> Arc<Endpoint> {
     Endpoint::new(Arc::new(EmbeddedStore::memory().unwrap()), settings)
 }
 
@@ -90,7 +90,7 @@ async fn put(endpoint: &Endpoint, sk: u32) {
 
 #[tokio::test]
 async fn items_go_in_and_come_out() {
-    let endpoint = endpoint(Settings::default());
+    let endpoint = endpoint(EndpointSettings::default());
     table(&endpoint).await;
     for sk in 0..5 {
         put(&endpoint, sk).await;
@@ -114,7 +114,7 @@ async fn items_go_in_and_come_out() {
 
 #[tokio::test]
 async fn a_local_index_gives_what_it_does_not_hold() {
-    let endpoint = endpoint(Settings::default());
+    let endpoint = endpoint(EndpointSettings::default());
     table(&endpoint).await;
     put(&endpoint, 1).await;
     let query = |more: Json| {
@@ -137,7 +137,7 @@ async fn a_local_index_gives_what_it_does_not_hold() {
 
 #[tokio::test]
 async fn a_stream_is_read_from_any_of_its_records() {
-    let endpoint = endpoint(Settings::default());
+    let endpoint = endpoint(EndpointSettings::default());
     table(&endpoint).await;
     for sk in 0..4 {
         put(&endpoint, sk).await;
@@ -180,12 +180,12 @@ async fn a_stream_is_read_from_any_of_its_records() {
 
 #[tokio::test]
 async fn a_guarded_table_is_read_and_not_written() {
-    let settings = Settings {
+    let settings = EndpointSettings {
         guard: Some(Arc::new(|table| table == "things")),
         guard_help: "write through the service".to_owned(),
-        ..Settings::default()
+        ..EndpointSettings::default()
     };
-    let free = endpoint(Settings::default());
+    let free = endpoint(EndpointSettings::default());
     table(&free).await;
     put(&free, 1).await;
     let guarded = Endpoint::new(Arc::clone(&free.store), settings);
@@ -344,7 +344,7 @@ const MEMBERS: [&str; 40] = [
 
 #[tokio::test]
 async fn nothing_that_is_sent_makes_it_fail() {
-    let endpoint = endpoint(Settings::default());
+    let endpoint = endpoint(EndpointSettings::default());
     table(&endpoint).await;
     let values = hostile();
     for (turn, name) in CALLS.into_iter().enumerate() {
@@ -369,7 +369,7 @@ async fn nothing_that_is_sent_makes_it_fail() {
 
 #[tokio::test]
 async fn bodies_that_are_no_requests_are_refused() {
-    let endpoint = endpoint(Settings::default());
+    let endpoint = endpoint(EndpointSettings::default());
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for body in [
         Vec::new(),
@@ -413,7 +413,7 @@ async fn bodies_that_are_no_requests_are_refused() {
 
 #[tokio::test]
 async fn statements_do_what_they_say() {
-    let endpoint = endpoint(Settings::default());
+    let endpoint = endpoint(EndpointSettings::default());
     table(&endpoint).await;
     for sk in 0..6 {
         put(&endpoint, sk).await;
@@ -529,13 +529,13 @@ async fn statements_do_what_they_say() {
 
 #[tokio::test]
 async fn what_does_not_fit_beside_an_answer_that_nobody_reads_is_refused_and_small_calls_are_not() {
-    let bounds = crate::Bounds {
+    let bounds = crate::AdmissionBounds {
         calls_max: 2,
         held_bytes_max: 400_000,
     };
-    let endpoint = endpoint(Settings {
+    let endpoint = endpoint(EndpointSettings {
         bounds,
-        ..Settings::default()
+        ..EndpointSettings::default()
     });
     table(&endpoint).await;
     let put = |id: &str, length: usize| {
@@ -568,7 +568,7 @@ async fn what_does_not_fit_beside_an_answer_that_nobody_reads_is_refused_and_sma
 
 #[tokio::test]
 async fn an_index_has_units_of_its_own() {
-    let endpoint = endpoint(Settings::default());
+    let endpoint = endpoint(EndpointSettings::default());
     let units = |read: u32, write: u32| json!({"ReadCapacityUnits": read, "WriteCapacityUnits": write});
     let index = |name: &str, throughput: Option<Json>| {
         let mut index = json!({

@@ -10,7 +10,7 @@ use singlet_store::{
     TransactWrite, TransactWriteRequest, UpdateRequest, UpdateReturn,
 };
 
-use crate::capacity::{self, CapacityMode, Named};
+use crate::capacity::{self, CapacityMode, NamedUnits};
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{CAPACITY_MODES, Constraints, Input, METRICS_MODES, RETURN_ON_FAILURE, table_name};
@@ -75,7 +75,7 @@ fn transact_items<'a>(input: &Input<'a>) -> Result<&'a [Json], Fault> {
     Ok(items.unwrap_or_default())
 }
 
-pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn transact_get_items(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let items = transact_items(input)?;
     let mode = CapacityMode::of(input)?;
     let mut gets = Vec::with_capacity(items.len());
@@ -129,7 +129,7 @@ pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
     json.insert("Responses".to_owned(), Json::Array(responses));
     let consumed: Vec<Json> = described
         .iter()
-        .filter_map(|table| capacity::of_table(mode, Named::Reads, table, &answer.consumed))
+        .filter_map(|table| capacity::of_table(mode, NamedUnits::Reads, table, &answer.consumed))
         .collect();
     if !consumed.is_empty() {
         json.insert("ConsumedCapacity".to_owned(), Json::Array(consumed));
@@ -149,16 +149,16 @@ async fn describe_once(
 }
 
 /// An action, and whether it wants to be shown the item that its condition failed on.
-struct Action {
+struct TransactionAction {
     write: TransactWrite,
     wants_old: bool,
 }
 
-pub(crate) async fn write(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn transact_write_items(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let items = transact_items(input)?;
     let mode = CapacityMode::of(input)?;
     let with_metrics = input.text("ReturnItemCollectionMetrics")? == Some("SIZE");
-    let actions: Vec<Action> = items
+    let actions: Vec<TransactionAction> = items
         .iter()
         .enumerate()
         .map(|(position, item)| read_action(position, &Input::of(item)?))
@@ -200,7 +200,7 @@ pub(crate) async fn write(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
     let mut json = Map::new();
     let consumed: Vec<Json> = described
         .iter()
-        .filter_map(|table| capacity::of_table(mode, Named::Writes, table, &answer.consumed))
+        .filter_map(|table| capacity::of_table(mode, NamedUnits::Writes, table, &answer.consumed))
         .collect();
     if !consumed.is_empty() {
         json.insert("ConsumedCapacity".to_owned(), Json::Array(consumed));
@@ -210,7 +210,7 @@ pub(crate) async fn write(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
         for action in &request.actions {
             let (name, item) = target(action);
             let table = described.iter().find(|known| known.spec.name == name);
-            let Some(collection) = table.and_then(|table| capacity::collection(table, item)) else {
+            let Some(collection) = table.and_then(|table| capacity::touched_collection(table, item)) else {
                 continue;
             };
             if let Json::Array(list) = metrics.entry(name.to_owned()).or_insert_with(|| json!([])) {
@@ -276,7 +276,7 @@ fn check_actions(
     }
 }
 
-fn read_action(position: usize, item: &Input<'_>) -> Result<Action, Fault> {
+fn read_action(position: usize, item: &Input<'_>) -> Result<TransactionAction, Fault> {
     let kinds = ["ConditionCheck", "Put", "Delete", "Update"];
     let given: Vec<&str> = kinds.into_iter().filter(|kind| item.has(kind)).collect();
     let [kind] = given.as_slice() else {
@@ -346,7 +346,7 @@ fn read_action(position: usize, item: &Input<'_>) -> Result<Action, Fault> {
             TransactWrite::Check { table, key, condition }
         }
     };
-    Ok(Action {
+    Ok(TransactionAction {
         write,
         wants_old: inner.text("ReturnValuesOnConditionCheckFailure")? == Some("ALL_OLD"),
     })

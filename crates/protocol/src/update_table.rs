@@ -10,10 +10,10 @@ use crate::create_table::{
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{Constraints, Input};
-use crate::schema::invalid;
+use crate::schema::invalid_values;
 use crate::tables::required_name;
 
-pub(crate) async fn update(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn update_table(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let name = required_name(input)?;
     check_shape(input)?;
     endpoint.check_writable(&name)?;
@@ -121,18 +121,18 @@ fn read_billing(input: &Input<'_>, current: Billing) -> Result<Option<Billing>, 
     let wanted = match (input.text("BillingMode")?, throughput) {
         (None, None) => return Ok(None),
         (Some("PAY_PER_REQUEST"), Some(_)) => {
-            return Err(invalid(
+            return Err(invalid_values(
                 "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
             ));
         }
         (Some("PAY_PER_REQUEST"), None) => Billing::OnDemand,
         (Some(_), None) => {
-            return Err(invalid(
+            return Err(invalid_values(
                 "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
             ));
         }
         (None, Some(_)) if current == Billing::OnDemand => {
-            return Err(invalid(
+            return Err(invalid_values(
                 "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
             ));
         }
@@ -162,7 +162,7 @@ fn read_index_changes(input: &Input<'_>, spec: &TableSpec) -> Result<Vec<TableCh
     for given in read_definitions(input)? {
         match definitions.iter().find(|known| known.name == given.name) {
             Some(known) if *known != given => {
-                return Err(invalid(format!(
+                return Err(invalid_values(format!(
                     "Conflicting attribute definition for attribute: {}",
                     given.name
                 )));
@@ -193,7 +193,7 @@ fn read_index_changes(input: &Input<'_>, spec: &TableSpec) -> Result<Vec<TableCh
             }
             (None, None, Some(update)) => changes.push(read_index_units(&update, spec)?),
             _ => {
-                return Err(invalid(
+                return Err(invalid_values(
                     "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, \
                      GlobalSecondaryIndexUpdate.Delete must not be null",
                 ));
@@ -235,10 +235,10 @@ fn read_index_units(update: &Input<'_>, spec: &TableSpec) -> Result<TableChange,
                 write_units,
             },
         )),
-        (Billing::OnDemand, Some(_)) => Err(invalid(
+        (Billing::OnDemand, Some(_)) => Err(invalid_values(
             "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
         )),
-        _ => Err(invalid(
+        _ => Err(invalid_values(
             "ProvisionedThroughput must be specified for an index that is updated",
         )),
     }

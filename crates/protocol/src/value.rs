@@ -16,7 +16,7 @@ pub(crate) fn attribute_value(json: &Json) -> Result<Value, Fault> {
 }
 
 /// The attributes of an item or a key.
-pub(crate) fn item(members: &Map<String, Json>) -> Result<Item, Fault> {
+pub(crate) fn item_of(members: &Map<String, Json>) -> Result<Item, Fault> {
     attributes(members, 0)
 }
 
@@ -53,7 +53,7 @@ fn is_type(name: &str) -> bool {
 fn typed_value(name: &str, given: &Json, levels: usize) -> Result<Value, Fault> {
     Ok(match name {
         "S" => Value::S(text(given)?.to_owned()),
-        "N" => Value::N(number(text(given)?)?),
+        "N" => Value::N(number_of(text(given)?)?),
         "B" => Value::B(binary(text(given)?)?),
         "BOOL" => Value::Bool(flag(given)?),
         "NULL" if flag(given)? => Value::Null,
@@ -74,7 +74,7 @@ fn typed_value(name: &str, given: &Json, levels: usize) -> Result<Value, Fault> 
         "SS" => Value::Ss(set(given, "An string set  may not be empty", |text| {
             Ok(text.to_owned())
         })?),
-        "NS" => Value::Ns(set(given, "An number set  may not be empty", number)?),
+        "NS" => Value::Ns(set(given, "An number set  may not be empty", number_of)?),
         _ => Value::Bs(set(given, "Binary sets should not be empty", binary)?),
     })
 }
@@ -119,7 +119,7 @@ fn list(json: &Json) -> Result<&[Json], Fault> {
 }
 
 /// A number, or DynamoDB's words for why it is none.
-pub(crate) fn number(text: &str) -> Result<Number, Fault> {
+pub(crate) fn number_of(text: &str) -> Result<Number, Fault> {
     text.parse().map_err(|error| {
         Fault::validation(match error {
             NumberError::TooManyDigits => "Attempting to store more than 38 significant digits in a Number".to_owned(),

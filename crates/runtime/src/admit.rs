@@ -1,4 +1,7 @@
 //! Who may ask at all: what `allow` says of the caller alone, before a request is read.
+//!
+//! A claim that the caller does not have is unknown, and so is what hangs on it, `!=` and `!` included. Only what is certainly true
+//! admits: a caller that leaves out a claim gains nothing by it.
 
 use singlet_model::evaluate::holds;
 use singlet_model::expression::{Expr, ExprKind};
@@ -35,6 +38,7 @@ impl Engine {
             .chain(self.allowed_callers(name))
             .filter(|expr| is_of_the_caller(expr))
         {
+            // Unknown counts as false here: who says nothing of itself is not admitted.
             if !holds(condition, &scope)? {
                 return Err(RuntimeError::not_admitted(caller));
             }
@@ -43,7 +47,8 @@ impl Engine {
     }
 }
 
-/// Whether a condition needs nothing but the caller, the time and the settings.
+/// Whether a condition needs nothing but the caller, the time and the settings. Every kind of expression is named, without a
+/// wildcard: a new one that needs a row would otherwise be evaluated here, where there is none.
 pub(crate) fn is_of_the_caller(condition: &Expr) -> bool {
     !condition.any(|part| match &part.kind {
         ExprKind::Arg(_)

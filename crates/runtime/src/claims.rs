@@ -1,4 +1,7 @@
 //! What a caller says of itself, as text and as JSON, under the model's names.
+//!
+//! **Invariant: a claim is there as the model types it, or not at all.** What a token says in another form is not mended into it: the
+//! claim is then unknown, and no comparison with it holds. A mended one could say more than the issuer did.
 
 use serde_json::Value as Json;
 use singlet_item::Value;

@@ -1,5 +1,10 @@
 //! Where a later page goes on, sealed: a cursor is worth something only to the read, the arguments and the caller it was made
 //! for, as long as the read is planned as it was; and it tells nobody what is in a key.
+//!
+//! **Invariant: a cursor opens for its [`CursorScope`] alone.** The scope is no part of the text but what the seal authenticates, so
+//! nothing has to be compared after opening, and nothing can be forgotten there. It has the arguments and the caller's claims, of
+//! which keys and `allow` are made, and the plan, for places are told by the number of their range. Which ranges follow from rows
+//! that are read first is not in it: that is [`Positions::ranges`], which is compared once they are known.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -42,8 +47,8 @@ pub struct Positions {
     /// the positions mean nothing any more.
     pub ranges: u64,
     /// One for each range.
-    pub each: Vec<Position>,
-    /// The last row that was given, where a range is [`Position::Behind`].
+    pub each: Vec<RangePosition>,
+    /// The last row that was given, where a range is [`RangePosition::Behind`].
     pub passed: Option<Passed>,
     /// Where a search goes on: it has no ranges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,8 +70,11 @@ impl Positions {
     /// Whether the places of all ranges fit into so many bytes. That of one range alone always does: a key is no longer than
     /// DynamoDB lets it be.
     pub fn fit(&self, bytes_max: usize) -> bool {
-        let begun = self.each.iter().filter(|place| matches!(place, Position::After(_)));
-        begun.count() <= 1 || self.each.iter().map(Position::bytes).sum::<usize>() <= bytes_max
+        let begun = self
+            .each
+            .iter()
+            .filter(|place| matches!(place, RangePosition::After(_)));
+        begun.count() <= 1 || self.each.iter().map(RangePosition::bytes).sum::<usize>() <= bytes_max
     }
 
     /// Leaves out places until the others fit; never that of the range `last`, from which the last row was given.
@@ -79,7 +87,7 @@ impl Positions {
         for (_, place) in others {
             match left.checked_sub(place.bytes()) {
                 Some(rest) => left = rest,
-                None => *place = Position::Behind,
+                None => *place = RangePosition::Behind,
             }
         }
         self.passed = Some(Passed {
@@ -91,7 +99,7 @@ impl Positions {
 
 /// Where one range goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Position {
+pub enum RangePosition {
     /// From its beginning.
     Start,
     /// After a key.
@@ -102,15 +110,15 @@ pub enum Position {
     Behind,
 }
 
-impl Position {
+impl RangePosition {
     /// About how long it is in a cursor.
     fn bytes(&self) -> usize {
         match self {
-            Position::After(key) => key
+            RangePosition::After(key) => key
                 .iter()
                 .map(|(name, value)| name.len() + value.size_bytes() + PLACE_BYTES)
                 .sum(),
-            Position::Start | Position::Done | Position::Behind => 0,
+            RangePosition::Start | RangePosition::Done | RangePosition::Behind => 0,
         }
     }
 }
@@ -145,7 +153,7 @@ impl Sealer {
     /// # Errors
     ///
     /// Where it cannot be written down.
-    pub fn seal(&self, cursor: &Cursor, belongs: &Belongs<'_>) -> Result<String, RuntimeError> {
+    pub fn seal(&self, cursor: &Cursor, belongs: &CursorScope<'_>) -> Result<String, RuntimeError> {
         let text = serde_json::to_vec(cursor).map_err(|_| RuntimeError::Cursor)?;
         self.seal_bytes(&text, &belongs.bytes())
     }
@@ -166,7 +174,7 @@ impl Sealer {
     /// # Errors
     ///
     /// Where it is forged, cut, or was made for another read, other arguments, another caller or another version of the model.
-    pub fn open(&self, text: &str, belongs: &Belongs<'_>) -> Result<Cursor, RuntimeError> {
+    pub fn open(&self, text: &str, belongs: &CursorScope<'_>) -> Result<Cursor, RuntimeError> {
         let text = self.open_bytes(text, &belongs.bytes())?;
         serde_json::from_slice(&text).map_err(|_| RuntimeError::Cursor)
     }
@@ -188,9 +196,9 @@ impl Sealer {
     }
 }
 
-/// What a cursor belongs to.
+/// What a cursor belongs to: whoever sends it back with anything else of this has sent no cursor.
 #[derive(Clone, Copy, Debug)]
-pub struct Belongs<'a> {
+pub struct CursorScope<'a> {
     /// The read.
     pub read: &'a str,
     /// How it is planned: a position in one plan means nothing in another.
@@ -201,8 +209,8 @@ pub struct Belongs<'a> {
     pub caller: &'a Caller,
 }
 
-impl Belongs<'_> {
-    /// The same bytes for the same request: maps are ordered.
+impl CursorScope<'_> {
+    /// What the seal is bound to: equal bytes for equal requests, for maps are ordered.
     fn bytes(&self) -> Vec<u8> {
         let claims: Vec<(&String, &Value)> = self.caller.claims.iter().collect();
         let args: Vec<(&String, &Value)> = self.args.iter().collect();
@@ -220,7 +228,12 @@ mod tests {
             now: 5,
             positions: Positions {
                 ranges: 9,
-                each: vec![Position::Start, Position::After(key), Position::Done, Position::Behind],
+                each: vec![
+                    RangePosition::Start,
+                    RangePosition::After(key),
+                    RangePosition::Done,
+                    RangePosition::Behind,
+                ],
                 passed: Some(Passed {
                     range: 1,
                     order: vec![None, Some(Value::Bool(true))],
@@ -236,7 +249,7 @@ mod tests {
         let sealer = Sealer::new([7; 32]);
         let args = Attributes::from([("status".to_owned(), Value::S("open".to_owned()))]);
         let (ada, bob) = (Caller::with_id("ada"), Caller::with_id("bob"));
-        let belongs = Belongs {
+        let belongs = CursorScope {
             read: "tasks",
             plan: 1,
             args: &args,
@@ -246,13 +259,13 @@ mod tests {
         assert_eq!(sealer.open(&sealed, &belongs).unwrap(), cursor());
         let none = Attributes::new();
         for other in [
-            Belongs {
+            CursorScope {
                 read: "other",
                 ..belongs
             },
-            Belongs { plan: 2, ..belongs },
-            Belongs { args: &none, ..belongs },
-            Belongs {
+            CursorScope { plan: 2, ..belongs },
+            CursorScope { args: &none, ..belongs },
+            CursorScope {
                 caller: &bob,
                 ..belongs
             },

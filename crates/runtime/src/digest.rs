@@ -24,7 +24,7 @@ impl Hasher for Fnv {
 }
 
 /// Bytes as text.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hex_text(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(u32::from(value), 16);
     bytes
         .iter()

@@ -2,17 +2,17 @@
 
 mod arguments;
 mod asked;
-mod at_once;
-mod beside;
 mod binding;
 mod count;
 mod figures;
 mod groups;
-mod neighbours;
 mod prepared;
 mod preview;
+mod row_at_once;
+mod shared_request;
 mod tally;
 mod watched;
+mod with_each_row;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -30,13 +30,13 @@ use singlet_store::{Consumed, Store};
 pub use preview::{Preview, Previewed, range_text};
 pub use watched::{Watched, WatchedRows, unwatchable};
 
-use self::asked::Asked;
-use self::prepared::{Admission, Prepared};
+use self::asked::CheckedRequest;
+use self::prepared::{AllowClauses, Prepared};
 use crate::budget::{Memory, ReadBudget, Turns};
-use crate::cursor::{Belongs, Cursor, Sealer};
+use crate::cursor::{Cursor, CursorScope, Sealer};
 use crate::error::RuntimeError;
-use crate::find::{Found, Onward, Reading};
-use crate::read_on::{Rows, all_rows, first_rows, only, only_row, rows_of_get};
+use crate::find::{FoundRows, Onward, Reading};
+use crate::read_on::{WholeRows, all_rows, first_rows, one_of_get, only_row, rows_of_get};
 use crate::scope::{Attributes, Caller, Scope, Setting};
 use crate::searched::{SearchIndex, highlights};
 
@@ -93,7 +93,7 @@ impl Engine {
             sealer: Sealer::new(cursor_key),
             turns: Turns::of_this_machine(),
             search: OnceLock::new(),
-            reads: Arc::new(prepared::reads(&model)),
+            reads: Arc::new(prepared::prepared_reads(&model)),
             write_plans: Arc::new(write_plans),
             model,
             store,
@@ -138,14 +138,14 @@ impl Engine {
         &self.setting.bounds
     }
 
-    /// The same with other bounds; none of them is below 1.
+    /// Gives the engine other bounds; none of them is below 1.
     #[must_use]
     pub fn bounded(mut self, bounds: Bounds) -> Self {
         Arc::make_mut(&mut self.setting).bounds = bounds;
         self
     }
 
-    /// The same model with the same plans on another store, such as a layer in front of its own.
+    /// An engine of this model, with these plans, on another store, such as a layer in front of its own.
     #[must_use]
     pub fn on_store(&self, store: Arc<dyn Store>) -> Self {
         Engine {
@@ -160,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// The same with turns that it takes with other engines.
+    /// Lets the engine take its turns with other engines, so that they share one bound.
     #[must_use]
     pub fn taking_turns(mut self, turns: Turns) -> Self {
         self.turns = turns;
@@ -248,7 +248,7 @@ impl Engine {
         let mut asked = self.asked(prepared, name, request)?;
         let cursor = asked.cursor.take();
         let belongs = asked.belongs(name, &request.caller);
-        let mut call = Call::new(self, &asked, request, ReadBudget::new(&self.turns, memory));
+        let mut call = ReadCall::new(self, &asked, request, ReadBudget::new(&self.turns, memory));
         call.watched = watched;
         let answer = call.answer(cursor, &belongs).await?;
         let answer = Answer {
@@ -260,12 +260,12 @@ impl Engine {
 }
 
 /// One read on its way.
-struct Call<'a> {
+struct ReadCall<'a> {
     engine: &'a Engine,
     read: &'a Read,
     plan: &'a ReadPlan,
     lets: &'a [Option<SelectionPlan>],
-    admission: &'a Admission,
+    admission: &'a AllowClauses,
     now: i64,
     args: &'a Attributes,
     request: &'a Request,
@@ -277,9 +277,9 @@ struct Call<'a> {
     next_instant: Option<i64>,
 }
 
-impl<'a> Call<'a> {
-    fn new(engine: &'a Engine, asked: &'a Asked<'a>, request: &'a Request, budget: ReadBudget) -> Self {
-        Call {
+impl<'a> ReadCall<'a> {
+    fn new(engine: &'a Engine, asked: &'a CheckedRequest<'a>, request: &'a Request, budget: ReadBudget) -> Self {
+        ReadCall {
             engine,
             read: &asked.planned.read,
             plan: &asked.planned.plan,
@@ -298,7 +298,7 @@ impl<'a> Call<'a> {
 
     /// The plan for the arguments that were sent. What is wrong with the request is said before any row is looked for.
     fn begin(&self) -> Result<&'a Combination, RuntimeError> {
-        let combination = combination(self.read, self.plan, self.args)?;
+        let combination = sent_combination(self.read, self.plan, self.args)?;
         self.admit()?;
         Ok(combination)
     }
@@ -313,7 +313,7 @@ impl<'a> Call<'a> {
     }
 
     /// What few reads ask for is boxed: a call has room for the largest of its parts, and is moved with it.
-    async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
+    async fn answer(&mut self, cursor: Option<Cursor>, belongs: &CursorScope<'_>) -> Result<Answer, RuntimeError> {
         let combination = self.begin()?;
         for (bound, plan) in self.read.lets.iter().zip(self.lets) {
             self.bind(bound, plan.as_ref()).await?;
@@ -333,8 +333,8 @@ impl<'a> Call<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let side = self.at_once(combination, cursor.as_ref()).await?;
-            let groups = Box::pin(self.groups(parts, None, side.as_ref(), cursor, belongs));
+            let shared = self.read_shared(combination, cursor.as_ref()).await?;
+            let groups = Box::pin(self.groups(parts, None, shared.as_ref(), cursor, belongs));
             let (value, next) = groups.await?;
             return Ok(Answer {
                 next,
@@ -400,19 +400,19 @@ impl<'a> Call<'a> {
         (selection, plan): (&'a Selection, &'a SelectionPlan),
         combination: &'a Combination,
         cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
+        belongs: &CursorScope<'_>,
     ) -> Result<Answer, RuntimeError> {
         let allow = self.admission.to_a_row.as_ref();
-        let side = self.at_once(combination, cursor.as_ref()).await?;
-        let beside = match &side {
-            Some(side) => {
+        let shared = self.read_shared(combination, cursor.as_ref()).await?;
+        let at_hand = match &shared {
+            Some(shared) => {
                 let reading = self.reading(selection, plan, allow);
-                side.found(None, &reading, rows_of_get(&reading))?
+                shared.rows_of(None, &reading, rows_of_get(&reading))?
             }
             None => None,
         };
-        let row = match beside {
-            Some(found) => only(&self.read.name, found.rows)?,
+        let row = match at_hand {
+            Some(found) => one_of_get(&self.read.name, found.rows)?,
             None => self.one_row(selection, plan, allow).await?,
         };
         let row = match row {
@@ -420,7 +420,7 @@ impl<'a> Call<'a> {
             row => return self.answer_of(selection, row),
         };
         let mut value = self.returned(row.clone())?;
-        let groups = Box::pin(self.groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs));
+        let groups = Box::pin(self.groups(&combination.parts, Some(&row), shared.as_ref(), cursor, belongs));
         let (groups, next) = groups.await?;
         if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
             map.extend(groups);
@@ -436,7 +436,7 @@ impl<'a> Call<'a> {
         (selection, plan): (&'a Selection, &'a SelectionPlan),
         parts: &'a [PartPlan],
         cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
+        belongs: &CursorScope<'_>,
     ) -> Result<Answer, RuntimeError> {
         let first = cursor.is_none();
         let reading = self.reading(selection, plan, self.admission.to_a_row.as_ref());
@@ -457,9 +457,9 @@ impl<'a> Call<'a> {
             // Of the rows as they are: `return` may leave out what says when they change.
             self.next_instant = watched.next_instant(self.engine, &found.rows, self.now);
         }
-        let beside = match parts.len() {
+        let with = match parts.len() {
             0 | 1 => Vec::new(),
-            _ => self.beside(parts, &found.rows).await?,
+            _ => self.with_each_row(parts, &found.rows).await?,
         };
         let marks = marked.map(|(matching, query)| {
             let marks = found.rows.iter().map(|row| highlights(matching, &query, row));
@@ -472,7 +472,7 @@ impl<'a> Call<'a> {
                 row.insert(HIGHLIGHTS.to_owned(), marks);
             }
         }
-        for (row, groups) in rows.iter_mut().zip(beside) {
+        for (row, groups) in rows.iter_mut().zip(with) {
             if let Value::M(row) = row {
                 row.extend(groups);
             }
@@ -499,8 +499,8 @@ impl<'a> Call<'a> {
         &self,
         reading: Reading<'_>,
         cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
-    ) -> Result<(Found, Option<String>), RuntimeError> {
+        belongs: &CursorScope<'_>,
+    ) -> Result<(FoundRows, Option<String>), RuntimeError> {
         let page = self.page_rows()?;
         let given = cursor.as_ref().map_or(0, |cursor| cursor.given);
         let left = reading
@@ -517,8 +517,8 @@ impl<'a> Call<'a> {
     async fn page_with_rows(
         &self,
         reading: Reading<'_>,
-        belongs: &Belongs<'_>,
-    ) -> Result<(Found, Option<String>), RuntimeError> {
+        belongs: &CursorScope<'_>,
+    ) -> Result<(FoundRows, Option<String>), RuntimeError> {
         let left = reading.selection.limit.map_or(usize::MAX, |limit| limit as usize);
         let page = self.page_rows()?.min(left);
         let mut all = reading.page(page, &Onward::Start).await?;
@@ -542,10 +542,10 @@ impl<'a> Call<'a> {
 
     fn next(
         &self,
-        found: &Found,
+        found: &FoundRows,
         given: u64,
         left: usize,
-        belongs: &Belongs<'_>,
+        belongs: &CursorScope<'_>,
     ) -> Result<Option<String>, RuntimeError> {
         let Onward::At(positions) = &found.onward else {
             return Ok(None);
@@ -608,7 +608,7 @@ impl<'a> Call<'a> {
 }
 
 /// The plan for the optional arguments that were sent.
-fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result<&'p Combination, RuntimeError> {
+fn sent_combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result<&'p Combination, RuntimeError> {
     let optional: Vec<&str> = read
         .args
         .iter()
@@ -630,11 +630,11 @@ fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result
 }
 
 /// The rows that come with a row: to their limit, or all. There is no cursor with which a cut list would go on.
-async fn beside_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
+async fn beside_rows(reading: Reading<'_>, most: usize) -> Result<WholeRows, RuntimeError> {
     match (reading.selection.kind, reading.selection.limit) {
         (SelectionKind::Get { .. }, _) => {
             let (row, consumed) = only_row(reading).await?;
-            Ok(Rows {
+            Ok(WholeRows {
                 rows: row.into_iter().collect(),
                 consumed,
             })

@@ -1,4 +1,10 @@
 //! The rows of a selection: ranges are read side by side, merged in order, and pages are filled.
+//!
+//! **Invariant: every row is on one page.** A page ends between two rows of the merge, and its positions say for every range how far
+//! the merge has come in it, not how far the range was read. The merge takes no row while a range whose next row is unknown could
+//! have an earlier one (`needs_page`). A range that is read without the keys of its rows cannot say where the merge is: it is
+//! alone, and asked for no more rows than are wanted, so that nothing is left of it when the page ends. And a range whose place was
+//! left out of a cursor is read anew, and passed over up to the last row that was given (`pass_over`).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,13 +26,13 @@ use singlet_store::{Consumed, PageAnswer, Store};
 
 use crate::budget::{PageStart, ReadBudget, Stretch};
 use crate::by_key::batch_get;
-use crate::cursor::{Passed, Position, Positions};
+use crate::cursor::{Passed, Positions, RangePosition};
 use crate::error::RuntimeError;
 use crate::keyed::{Keyed, KeyedRow};
 use crate::lower;
+use crate::range_rows::{RangeRows, WholeRowFetch, table_key};
 use crate::scope::{Attributes, Scope};
 use crate::searched::SearchIndex;
-use crate::stream::{Follow, RowStream, table_key};
 use crate::{keys, retry, row};
 
 /// What is read, on what, for whom.
@@ -61,7 +67,7 @@ pub struct Reading<'a> {
 ///
 /// **Invariant: a short page is not the last one.** Rows that have expired, that a filter drops or that belong to another entity
 /// leave pages short or empty anywhere; only [`Onward::End`] says that no row is left. Whoever wants more than one page takes
-/// [`Walk`](crate::read_on::Walk), which reads until it is there.
+/// [`SelectionWalk`](crate::read_on::SelectionWalk), which reads until it is there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Onward {
     /// From the beginning.
@@ -75,7 +81,7 @@ pub enum Onward {
 
 /// Some rows, where the next ones begin, and what it cost.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundRows {
     /// The rows, in order.
     pub rows: Vec<Attributes>,
     /// Where the rows after them are.
@@ -91,7 +97,7 @@ struct Branch<'a> {
     query: &'a Query,
     entity: &'a Entity,
     residue: Vec<&'a Expr>,
-    streams: Vec<RowStream<'a>>,
+    streams: Vec<RangeRows<'a>>,
     order: OrderTypes,
 }
 
@@ -115,26 +121,26 @@ impl<'a> Reading<'a> {
     /// # Errors
     ///
     /// Where the store fails for good, an expression leaves its range, or it would read on and on.
-    pub async fn page(&self, limit: usize, onward: &Onward) -> Result<Found, RuntimeError> {
+    pub async fn page(&self, limit: usize, onward: &Onward) -> Result<FoundRows, RuntimeError> {
         if let Some(search) = &self.plan.search {
             return Box::pin(self.searched_page(search, limit, onward)).await;
         }
         let positions = match onward {
             Onward::Start => None,
             Onward::At(positions) => Some(positions),
-            Onward::End => return Ok(Found::default()),
+            Onward::End => return Ok(FoundRows::default()),
         };
         if positions.is_none() {
             match self.keyed()? {
                 Keyed::Row(keyed) if limit > 0 => return self.got(&keyed).await,
-                Keyed::Nothing => return Ok(Found::default()),
+                Keyed::Nothing => return Ok(FoundRows::default()),
                 Keyed::Row(_) | Keyed::Several => {}
             }
         }
         let mut branches = self.open(positions)?;
         let passed = positions.and_then(|positions| positions.passed.as_ref());
         let lapsing = branches.iter().any(|branch| self.order_lapses(branch.entity));
-        let mut found = Found::default();
+        let mut found = FoundRows::default();
         let start = self.budget.start_page();
         let mut stretch = Stretch::default();
         let mut requests = 0;
@@ -142,6 +148,7 @@ impl<'a> Reading<'a> {
         // Rows that have arrived are always taken, up to the limit, before the page may end: a range that is read without the
         // keys of its rows goes on after all that it has read, and a row that was left in its buffer would be on no page.
         while found.rows.len() < limit {
+            // Before a row is taken, the next row of every range must be known: an unread range may have an earlier one.
             if needs_page(&branches) {
                 if self.may_end(&branches, start, found.rounds, requests) {
                     break;
@@ -170,6 +177,7 @@ impl<'a> Reading<'a> {
                 break;
             };
             stretch.row().await;
+            // A row that is not kept was taken all the same: the next page goes on after it.
             if self.keeps(&branches, branch, &row)? {
                 last = branches
                     .iter()
@@ -192,13 +200,13 @@ impl<'a> Reading<'a> {
         let enough =
             spent || rounds >= self.bounds().rounds_per_page || self.requests_max.is_some_and(|most| requests >= most);
         let mut streams = branches.iter().flat_map(|branch| &branch.streams);
-        enough && !streams.any(RowStream::is_behind) && positions(branches).fit(self.bounds().cursor_bytes)
+        enough && !streams.any(RangeRows::is_behind) && positions(branches).fit(self.bounds().cursor_bytes)
     }
 
     /// Where the rows after the last one are.
     fn onward(&self, branches: &[Branch<'a>], row: Option<&Attributes>, last: usize) -> Onward {
         let mut streams = branches.iter().flat_map(|branch| &branch.streams);
-        if streams.all(RowStream::is_done) {
+        if streams.all(RangeRows::is_done) {
             return Onward::End;
         }
         let mut positions = positions(branches);
@@ -251,12 +259,12 @@ impl<'a> Reading<'a> {
         Keyed::of(self.model, self.plan, self.scope, self.allow, self.consistent)
     }
 
-    async fn got(&self, keyed: &KeyedRow<'_>) -> Result<Found, RuntimeError> {
+    async fn got(&self, keyed: &KeyedRow<'_>) -> Result<FoundRows, RuntimeError> {
         let mut answer = retry::retried(self.bounds(), || self.store.get(&keyed.request)).await?;
-        Ok(Found {
+        Ok(FoundRows {
             rows: keyed.of_answer(&mut answer)?.into_iter().collect(),
             consumed: answer.consumed,
-            ..Found::default()
+            ..FoundRows::default()
         })
     }
 
@@ -271,7 +279,7 @@ impl<'a> Reading<'a> {
         Ok(Onward::At(Positions {
             ranges: identity(&branches),
             each: streams
-                .map(|stream| Position::After(stream.own_part(key.clone())))
+                .map(|stream| RangePosition::After(stream.own_part(key.clone())))
                 .collect(),
             passed: None,
             searched: None,
@@ -285,27 +293,27 @@ impl<'a> Reading<'a> {
             let Some(entity) = self.model.entity(query.entity) else {
                 continue;
             };
-            let split = lower::split(self.model, query, self.scope)?;
+            let split = lower::split_residue(self.model, query, self.scope)?;
             let ranges = if split.empty {
                 Vec::new()
             } else {
-                keys::ranges(self.model, query, self.scope)?
+                keys::query_ranges(self.model, query, self.scope)?
             };
             // The whole rows may have changed since the thin ones were written; a get takes no filter.
             let exact = !query.follow && ranges.iter().all(|range| range.exact);
             let mut streams = Vec::with_capacity(ranges.len());
             for range in ranges {
-                let mut stream = RowStream::open(self.model, query, range, split.filter.clone());
+                let mut stream = RangeRows::open(self.model, query, range, split.filter.clone());
                 stream.consistent(self.consistent && query.index.is_none());
                 match resumed.next() {
-                    Some(Position::After(key)) => stream.go_on_after(key),
-                    Some(Position::Done) => stream.end(),
-                    Some(Position::Behind) => stream.fall_behind(),
-                    Some(Position::Start) | None => {}
+                    Some(RangePosition::After(key)) => stream.go_on_after(key),
+                    Some(RangePosition::Done) => stream.end(),
+                    Some(RangePosition::Behind) => stream.fall_behind(),
+                    Some(RangePosition::Start) | None => {}
                 }
                 streams.push(stream);
             }
-            let unfiltered = streams.iter().any(RowStream::is_unfiltered);
+            let unfiltered = streams.iter().any(RangeRows::is_unfiltered);
             branches.push(Branch {
                 query,
                 entity,
@@ -318,6 +326,8 @@ impl<'a> Reading<'a> {
                 streams,
             });
         }
+        // Positions are told by the number of a range. Where a row that was read first has changed since, the same number is
+        // another range, and going on there would leave rows out.
         if positions.is_some_and(|positions| positions.ranges != identity(&branches)) {
             return Err(RuntimeError::Cursor);
         }
@@ -343,7 +353,7 @@ impl<'a> Reading<'a> {
         let mut best: Option<(usize, &Query)> = None;
         for query in plan.queries.iter().chain(&plan.covers) {
             // A cover with too many cells is no cover.
-            let Ok(count) = keys::count(self.model, query, self.scope) else {
+            let Ok(count) = keys::range_count(self.model, query, self.scope) else {
                 continue;
             };
             if best.is_none_or(|(known, _)| count < known) {
@@ -364,7 +374,7 @@ impl<'a> Reading<'a> {
         kept: usize,
     ) -> Result<(Consumed, usize), RuntimeError> {
         let streams = branches.iter().flat_map(|branch| &branch.streams);
-        let needed = rows_needed(wanted, kept, streams.map(RowStream::rows_seen).sum());
+        let needed = rows_needed(wanted, kept, streams.map(RangeRows::rows_seen).sum());
         let bounds = self.bounds();
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         let least = u32::try_from(bounds.filtered_rows_min).unwrap_or(u32::MAX);
@@ -385,7 +395,7 @@ impl<'a> Reading<'a> {
             } else {
                 None
             };
-            let follow = whole.and_then(|id| self.model.entity(id)).map(|entity| Follow {
+            let follow = whole.and_then(|id| self.model.entity(id)).map(|entity| WholeRowFetch {
                 entity,
                 consistent: self.consistent,
                 decided: &branch.query.decided_by_entries,
@@ -432,11 +442,11 @@ impl<'a> Reading<'a> {
     /// Gets the rows of ranges that have one key each by batches, where there are several of them; says how many batches.
     async fn get_together(
         &self,
-        streams: &mut [RowStream<'a>],
+        streams: &mut [RangeRows<'a>],
         entity: &Entity,
-        follow: Option<Follow<'_>>,
+        follow: Option<WholeRowFetch<'_>>,
     ) -> Result<(Consumed, usize), RuntimeError> {
-        let keys: BTreeSet<Item> = streams.iter().filter_map(RowStream::key_to_get).cloned().collect();
+        let keys: BTreeSet<Item> = streams.iter().filter_map(RangeRows::key_to_get).cloned().collect();
         if keys.len() < 2 {
             return Ok(Default::default());
         }
@@ -473,6 +483,7 @@ impl<'a> Reading<'a> {
         for (b, branch) in branches.iter().enumerate() {
             for (s, stream) in branch.streams.iter().enumerate() {
                 let Some(arrived) = stream.peek() else { continue };
+                // Only an earlier row takes the place: of equal rows the first range's comes first, which `pass_over` relies on.
                 let first = match best {
                     None => true,
                     Some((_, known)) => self.compare(&branch.order, &arrived.row, known)? == Ordering::Less,
@@ -621,7 +632,7 @@ fn needs_page(branches: &[Branch<'_>]) -> bool {
     branches
         .iter()
         .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
-        .any(RowStream::needs_page)
+        .any(RangeRows::needs_page)
 }
 
 fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Attributes> {
@@ -639,9 +650,9 @@ fn identity(branches: &[Branch<'_>]) -> u64 {
 /// Where each range goes on.
 fn positions(branches: &[Branch<'_>]) -> Positions {
     let streams = branches.iter().flat_map(|branch| &branch.streams);
-    let place = |stream: &RowStream<'_>| match stream.is_done() {
-        true => Position::Done,
-        false => stream.position().map_or(Position::Start, Position::After),
+    let place = |stream: &RangeRows<'_>| match stream.is_done() {
+        true => RangePosition::Done,
+        false => stream.position().map_or(RangePosition::Start, RangePosition::After),
     };
     Positions {
         ranges: identity(branches),

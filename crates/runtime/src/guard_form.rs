@@ -11,7 +11,7 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
 use crate::cursor::random_key;
-use crate::digest::hexadecimal;
+use crate::digest::hex_text;
 use crate::error::RuntimeError;
 
 /// How unique values stand in the keys of guards.
@@ -74,7 +74,7 @@ impl GuardKey {
             mac.update(&(text.len() as u64).to_be_bytes());
             mac.update(text.as_bytes());
         }
-        Ok(hexadecimal(&mac.finalize().into_bytes()))
+        Ok(hex_text(&mac.finalize().into_bytes()))
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
         let mut mac = Hmac::<Sha256>::new_from_slice(&[0x0b; 20]).unwrap();
         mac.update(b"Hi There");
         let wanted = "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7";
-        assert_eq!(hexadecimal(&mac.finalize().into_bytes()), wanted);
+        assert_eq!(hex_text(&mac.finalize().into_bytes()), wanted);
     }
 
     #[test]

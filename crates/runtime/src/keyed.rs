@@ -10,8 +10,8 @@ use singlet_store::{GetAnswer, GetRequest};
 
 use crate::error::RuntimeError;
 use crate::keys::OneKey;
+use crate::range_rows::is_row_of;
 use crate::scope::{Attributes, Scope};
-use crate::stream::is_of;
 use crate::{keys, row};
 
 /// What a selection asks for by its key.
@@ -97,22 +97,22 @@ impl KeyedRow<'_> {
         let place = (self.model, self.entity);
         let layout = &self.query.layout;
         let row = match layout.may_be_bare {
-            true => row::bare(place, item, layout, self.scope)?,
+            true => row::take_live_without_keys(place, item, layout, self.scope)?,
             false => return self.of_whole_item(item),
         };
         self.kept(row)
     }
 
-    /// The same of an item with its keys.
+    /// The row of an item that came with its keys, if the meaning includes it.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`KeyedRow::of_answer`].
     pub fn of_whole_item(&self, item: Item) -> Result<Option<Attributes>, RuntimeError> {
-        if !is_of(self.model, self.entity, &item) {
+        if !is_row_of(self.model, self.entity, &item) {
             return Ok(None);
         }
-        let taken = row::taken((self.model, self.entity), item, &self.query.layout, self.scope)?;
+        let taken = row::take_live_with_key((self.model, self.entity), item, &self.query.layout, self.scope)?;
         self.kept(taken.map(|(row, _)| row))
     }
 

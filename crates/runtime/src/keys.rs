@@ -1,4 +1,9 @@
 //! From a planned query and a request to the keys that are asked for.
+//!
+//! **Invariant: a range holds every row that is meant.** Of what a plan leaves to the key it may let through more, never less, for
+//! nobody looks outside of it. Where it may it says so: single keys at its ends are named ([`CollectionRange::except`]), and
+//! anything else makes it not [exact](CollectionRange::exact), so that the whole meaning is checked on each row. A range that called
+//! itself exact wrongly would answer rows that nobody asked for.
 
 mod values;
 
@@ -12,13 +17,13 @@ use singlet_plan::read::{End, EndPoint, Ends, KeyEnd, Query, SortBound};
 use singlet_store::{KeyRange, SortRange};
 
 pub(crate) use self::values::too_near_a_pole;
-use self::values::{Known, Start};
+use self::values::{PartValue, Start};
 use crate::error::RuntimeError;
 use crate::scope::Scope;
 
 /// A range of one item collection, and keys at its ends that do not belong to it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Range {
+pub struct CollectionRange {
     /// The range.
     pub keys: KeyRange,
     /// The sort key attribute, and values of it that the range includes and the meaning does not.
@@ -33,9 +38,9 @@ pub struct Range {
 /// # Errors
 ///
 /// Where an expression fails, or there are more ranges than the bounds allow.
-pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Range>, RuntimeError> {
+pub fn query_ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<CollectionRange>, RuntimeError> {
     if query.scan {
-        return Ok(vec![Range {
+        return Ok(vec![CollectionRange {
             keys: KeyRange {
                 partition: Vec::new(),
                 sort: Vec::new(),
@@ -44,16 +49,16 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Rang
             exact: true,
         }]);
     }
-    let Some(place) = Place::of(model, query) else {
+    let Some(place) = PathTemplates::of(model, query) else {
         return Ok(Vec::new());
     };
     let types = place.choice.keys.iter().flat_map(|key| &key.parts).map(|part| &part.ty);
     let rounded = query
         .key_parts()
         .zip(types)
-        .any(|(part, ty)| values::rounds(&part.values, ty));
-    let mut all: Vec<Range> = Vec::new();
-    for known in values::combinations(&place.types(query), query, &scope)? {
+        .any(|(part, ty)| values::rounds_down(&part.values, ty));
+    let mut all: Vec<CollectionRange> = Vec::new();
+    for known in values::part_combinations(&place.types(query), query, &scope)? {
         let (partition, prefix) = known.split_at_checked(query.partition.len()).unwrap_or((&known, &[]));
         let Some(partition) = place.encode_partition(partition)? else {
             continue;
@@ -63,12 +68,13 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Rang
             None => Some(SortCondition::default()),
         };
         let Some(sort) = sort else { continue };
-        let range = Range {
+        let range = CollectionRange {
             keys: KeyRange {
                 partition,
                 sort: sort.conditions,
             },
             except: sort.except,
+            // The key of an instant that is rounded down is that of others too.
             exact: sort.exact && !rounded,
         };
         // Several values may have one key: days of a month, words in another case.
@@ -86,7 +92,7 @@ pub enum OneKey {
     Several,
     /// No row can fit.
     Nothing,
-    /// The primary key, and whether it says exactly what the meaning does, as in [`Range`].
+    /// The primary key, and whether it says exactly what the meaning does, as in [`CollectionRange`].
     Key(Item, bool),
 }
 
@@ -99,7 +105,7 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
     if !query.is_get() {
         return Ok(OneKey::Several);
     }
-    let Some(place) = Place::of(model, query) else {
+    let Some(place) = PathTemplates::of(model, query) else {
         return Ok(OneKey::Several);
     };
     let sort = query.sort.iter().flat_map(|sort| &sort.prefix);
@@ -113,7 +119,7 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
             let Some(asked) = asked.next().filter(|asked| asked.lapses.is_empty()) else {
                 return Ok(OneKey::Several);
             };
-            exact &= !values::rounds(&asked.values, &part.ty);
+            exact &= !values::rounds_down(&asked.values, &part.ty);
             match values::one_of(&asked.values, &part.ty, &scope)? {
                 Some(value) => values.push(value),
                 None => return Ok(OneKey::Nothing),
@@ -134,18 +140,18 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
 ///
 /// # Errors
 ///
-/// As [`ranges`].
-pub fn count(model: &Model, query: &Query, scope: Scope<'_>) -> Result<usize, RuntimeError> {
-    Ok(ranges(model, query, scope)?.len())
+/// As [`query_ranges`].
+pub fn range_count(model: &Model, query: &Query, scope: Scope<'_>) -> Result<usize, RuntimeError> {
+    Ok(query_ranges(model, query, scope)?.len())
 }
 
 /// The templates of a query's path.
-struct Place<'a> {
+struct PathTemplates<'a> {
     choice: &'a KeyChoice,
     partitions: usize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PathTemplates<'a> {
     fn of(model: &'a Model, query: &Query) -> Option<Self> {
         let entity = model.entity(query.entity)?;
         let (choice, partitions) = match query.index {
@@ -155,7 +161,7 @@ impl<'a> Place<'a> {
                 (entity.entry(id)?.choices().get(query.choice)?, index.partition.len())
             }
         };
-        Some(Place { choice, partitions })
+        Some(PathTemplates { choice, partitions })
     }
 
     /// The type of each part of the key that a query gives values for.
@@ -176,7 +182,7 @@ impl<'a> Place<'a> {
 
     /// The values of the partition key's attributes; none where a value is not one that the attribute can have, for which there
     /// are no rows.
-    fn encode_partition(&self, known: &[Known<'_>]) -> Result<Option<Vec<(String, Value)>>, RuntimeError> {
+    fn encode_partition(&self, known: &[PartValue<'_>]) -> Result<Option<Vec<(String, Value)>>, RuntimeError> {
         let mut used = 0;
         let mut keys = Vec::new();
         for key in self.partition_templates() {
@@ -194,7 +200,7 @@ impl<'a> Place<'a> {
     fn sort_range(
         &self,
         sort: &SortBound,
-        known: &[Known<'_>],
+        known: &[PartValue<'_>],
         scope: Scope<'_>,
     ) -> Result<Option<SortCondition>, RuntimeError> {
         let mut used = 0;
@@ -239,7 +245,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The condition on the sort attributes, and as in [`Range`].
+/// The condition on the sort attributes, and as in [`CollectionRange`].
 struct SortCondition {
     conditions: Vec<(String, SortRange)>,
     except: Vec<(String, Value)>,
@@ -256,7 +262,7 @@ impl Default for SortCondition {
     }
 }
 
-/// The range of one sort attribute, and as in [`Range`].
+/// The range of one sort attribute, and as in [`CollectionRange`].
 struct Ranged {
     range: Option<SortRange>,
     except: Vec<Value>,
@@ -264,7 +270,7 @@ struct Ranged {
 }
 
 /// An end of a range for one request.
-enum Side {
+enum RangeEnd {
     /// There is none, or no key can have it.
     Open,
     /// The value as it stands in the key, and whether it is left out.
@@ -274,8 +280,8 @@ enum Side {
 }
 
 /// A whole key from the values of all its parts; none where a value is not one that its part can have.
-fn encode_whole(key: &KeyTemplate, values: &[Known<'_>]) -> Option<Value> {
-    if let ([Part::Variable(variable)], [Known::Value(value)]) = (key.template.parts(), values)
+fn encode_whole(key: &KeyTemplate, values: &[PartValue<'_>]) -> Option<Value> {
+    if let ([Part::Variable(variable)], [PartValue::Value(value)]) = (key.template.parts(), values)
         && variable.form == Form::Whole
     {
         // No key is empty.
@@ -294,7 +300,7 @@ fn encode_whole(key: &KeyTemplate, values: &[Known<'_>]) -> Option<Value> {
 const KEY_BYTES_USUAL: usize = 64;
 
 /// The text of a template's first pieces.
-fn text(key: &KeyTemplate, values: &[Known<'_>], pieces: usize) -> Option<String> {
+fn text(key: &KeyTemplate, values: &[PartValue<'_>], pieces: usize) -> Option<String> {
     let mut text = String::with_capacity(KEY_BYTES_USUAL);
     let mut values = values.iter();
     for part in key.template.parts().iter().take(pieces) {
@@ -302,11 +308,11 @@ fn text(key: &KeyTemplate, values: &[Known<'_>], pieces: usize) -> Option<String
             Part::Text(literal) => text.push_str(literal),
             Part::Number(number) => text.push_str(&number.to_string()),
             Part::Variable(variable) => match values.next()? {
-                Known::Value(value) => {
+                PartValue::Value(value) => {
                     variable.encode_onto(value, key.template.delimiter(), &mut text).ok()?;
                 }
                 // Only text is escaped: days, months and cells stand as they are, whatever the delimiter.
-                Known::Formed(formed) => match variable.form {
+                PartValue::Formed(formed) => match variable.form {
                     Form::Lower | Form::Upper => text.push_str(&escaped(formed, key)),
                     _ => text.push_str(formed),
                 },
@@ -328,7 +334,7 @@ fn escaped(text: &str, key: &KeyTemplate) -> String {
 /// The range of one sort attribute: what is bound of it, then the ends of the next part; none where no row can fit.
 fn ranged(
     key: &KeyTemplate,
-    known: &[Known<'_>],
+    known: &[PartValue<'_>],
     sort: &SortBound,
     scope: Scope<'_>,
 ) -> Result<Option<Ranged>, RuntimeError> {
@@ -364,8 +370,8 @@ fn ranged(
         return beginning(key, ends, begins, scope);
     }
     let mut exact = true;
-    let mut side = |end: &Option<End>, is_upper: bool| -> Result<Side, RuntimeError> {
-        let Some(end) = end else { return Ok(Side::Open) };
+    let mut side = |end: &Option<End>, is_upper: bool| -> Result<RangeEnd, RuntimeError> {
+        let Some(end) = end else { return Ok(RangeEnd::Open) };
         let value = match end.point {
             EndPoint::Itself | EndPoint::Beginning => evaluate_as(&end.value, ty, &scope)?,
             EndPoint::StartOf(unit) | EndPoint::AfterEndOf(unit) => {
@@ -379,13 +385,13 @@ fn ranged(
                     // No instant is that early or late: the meaning is checked on each row.
                     Start::Nowhere => {
                         exact = false;
-                        return Ok(Side::Open);
+                        return Ok(RangeEnd::Open);
                     }
                 }
             }
         };
         let Some(value) = value else {
-            return Ok(Side::Nothing);
+            return Ok(RangeEnd::Nothing);
         };
         let finer = end.point == EndPoint::Itself && values::is_finer(&end.value.ty, ty);
         exact &= !finer;
@@ -395,17 +401,17 @@ fn ranged(
             false => variable.encode(&value, key.template.delimiter()).ok().map(Value::S),
         };
         exact &= encoded.is_some();
-        Ok(encoded.map_or(Side::Open, |value| Side::At(value, end.excluded && !finer)))
+        Ok(encoded.map_or(RangeEnd::Open, |value| RangeEnd::At(value, end.excluded && !finer)))
     };
     let (low, high) = match (side(&sort.low, false)?, side(&sort.high, true)?) {
-        (Side::Nothing, _) | (_, Side::Nothing) => return Ok(None),
+        (RangeEnd::Nothing, _) | (_, RangeEnd::Nothing) => return Ok(None),
         sides => sides,
     };
-    let at = |side: Side| match side {
-        Side::At(value, excluded) => Some((value, excluded)),
-        Side::Open | Side::Nothing => None,
+    let at = |side: RangeEnd| match side {
+        RangeEnd::At(value, excluded) => Some((value, excluded)),
+        RangeEnd::Open | RangeEnd::Nothing => None,
     };
-    if matches!((&low, &high), (Side::Open, Side::Open)) {
+    if matches!((&low, &high), (RangeEnd::Open, RangeEnd::Open)) {
         return Ok(Some(Ranged {
             range: begins_with(&ends.prefix),
             except: Vec::new(),

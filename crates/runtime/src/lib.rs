@@ -30,12 +30,12 @@ pub mod load;
 pub mod lower;
 mod open;
 mod random;
+mod range_rows;
 mod read_on;
 mod retry;
 pub mod row;
 mod scope;
 mod searched;
-mod stream;
 pub mod table;
 mod tallies;
 pub mod typed;
@@ -58,8 +58,10 @@ pub use scope::{Attributes, Caller, Scope, Setting};
 pub use searched::{
     PAGE_FOUND_ROWS_MAX, SearchHits, SearchIndex, SearchPlace, SearchProblem, SearchRequest, search_key, search_term,
 };
-pub use tallies::{Figures, GroupValues, TallyHead, figure_values, group_of_row, group_prefix, group_row, tally_head};
-pub use typed::{Call, Page};
+pub use tallies::{
+    GroupValues, TallyFigures, TallyHead, figure_values, group_of_row, group_prefix, group_row, tally_head,
+};
+pub use typed::{TypedCall, TypedPage};
 pub use write::{
     ChangedRow, Deadline, Precondition, Refused, TickRun, TriggerOutcome, TriggerRun, WriteRequest, Written,
     change_record_put, keep_row_until, kept_row,

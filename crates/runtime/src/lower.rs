@@ -7,7 +7,7 @@
 use singlet_item::Value;
 use singlet_item::limits::IN_OPERANDS_MAX;
 use singlet_model::Model;
-use singlet_model::evaluate::{decided, evaluate_as, evaluate_bound};
+use singlet_model::evaluate::{decide_condition, evaluate_as, evaluate_bound};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, Projection, Stored};
 use singlet_model::types::Type;
@@ -32,7 +32,7 @@ pub struct Split<'a> {
 }
 
 /// Splits what is left of a query's meaning, and adds that expired rows are not there.
-pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Split<'a>, RuntimeError> {
+pub fn split_residue<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Split<'a>, RuntimeError> {
     let Some(entity) = model.entity(query.entity) else {
         return Ok(Split::default());
     };
@@ -59,7 +59,7 @@ pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Sp
 /// # Errors
 ///
 /// Where a value of the request leaves its range.
-pub fn condition(model: &Model, entity: &Entity, expr: &Expr, scope: Scope<'_>) -> Result<Lowered, RuntimeError> {
+pub fn row_condition(model: &Model, entity: &Entity, expr: &Expr, scope: Scope<'_>) -> Result<Lowered, RuntimeError> {
     let lowering = Lowering {
         model,
         entity,
@@ -84,14 +84,14 @@ pub enum Lowered {
 }
 
 /// A comparison, lowered; or what no row decides, because the caller lacks a claim.
-enum Known {
+enum LoweredComparison {
     Decided(Lowered),
     Unknown,
 }
 
-impl From<Lowered> for Known {
+impl From<Lowered> for LoweredComparison {
     fn from(lowered: Lowered) -> Self {
-        Known::Decided(lowered)
+        LoweredComparison::Decided(lowered)
     }
 }
 
@@ -131,7 +131,7 @@ impl<'a> Lowering<'a> {
     /// caller does not have is neither: `!` is not the negation of a condition but the wish for the other truth.
     fn lower(&self, expr: &Expr, wanted: bool) -> Result<Lowered, RuntimeError> {
         if expr.attributes().is_empty() {
-            return Ok(match decided(expr, &self.scope)? == Some(wanted) {
+            return Ok(match decide_condition(expr, &self.scope)? == Some(wanted) {
                 true => Lowered::True,
                 false => Lowered::False,
             });
@@ -145,21 +145,25 @@ impl<'a> Lowering<'a> {
             ExprKind::Binary(op, left, right) if op.is_comparison() => self.comparison(*op, left, right)?,
             ExprKind::Call(FunctionId::Contains | FunctionId::StartsWith, args) => self.text_test(expr, args)?,
             ExprKind::Attribute(_) if expr.ty == Type::Bool => match self.path(expr) {
-                Some(path) => Known::Decided(Lowered::Filter(Condition::equal(path, Value::Bool(true)))),
-                None => Known::Decided(Lowered::No),
+                Some(path) => LoweredComparison::Decided(Lowered::Filter(Condition::equal(path, Value::Bool(true)))),
+                None => LoweredComparison::Decided(Lowered::No),
             },
-            ExprKind::Attribute(_) | ExprKind::Field(..) | ExprKind::Index(..) => Known::Decided(Lowered::No),
-            ExprKind::Binary(..) | ExprKind::Call(..) | ExprKind::Conditional(..) => Known::Decided(Lowered::No),
-            ExprKind::Negate(_) | ExprKind::List(_) | ExprKind::Record(_) => Known::Decided(Lowered::No),
-            ExprKind::Each { .. } | ExprKind::Entity { .. } | ExprKind::Row => Known::Decided(Lowered::No),
-            ExprKind::Literal(_) | ExprKind::Arg(_) | ExprKind::Caller(_) => Known::Decided(Lowered::No),
-            ExprKind::Now | ExprKind::Today | ExprKind::Setting(_) => Known::Decided(Lowered::No),
-            ExprKind::Bound(_) | ExprKind::Word(_) | ExprKind::Invalid => Known::Decided(Lowered::No),
+            ExprKind::Attribute(_) | ExprKind::Field(..) | ExprKind::Index(..) => {
+                LoweredComparison::Decided(Lowered::No)
+            }
+            ExprKind::Binary(..) | ExprKind::Call(..) | ExprKind::Conditional(..) => {
+                LoweredComparison::Decided(Lowered::No)
+            }
+            ExprKind::Negate(_) | ExprKind::List(_) | ExprKind::Record(_) => LoweredComparison::Decided(Lowered::No),
+            ExprKind::Each { .. } | ExprKind::Entity { .. } | ExprKind::Row => LoweredComparison::Decided(Lowered::No),
+            ExprKind::Literal(_) | ExprKind::Arg(_) | ExprKind::Caller(_) => LoweredComparison::Decided(Lowered::No),
+            ExprKind::Now | ExprKind::Today | ExprKind::Setting(_) => LoweredComparison::Decided(Lowered::No),
+            ExprKind::Bound(_) | ExprKind::Word(_) | ExprKind::Invalid => LoweredComparison::Decided(Lowered::No),
         };
         Ok(match (lowered, wanted) {
-            (Known::Unknown, _) => Lowered::False,
-            (Known::Decided(lowered), true) => lowered,
-            (Known::Decided(lowered), false) => negated(lowered),
+            (LoweredComparison::Unknown, _) => Lowered::False,
+            (LoweredComparison::Decided(lowered), true) => lowered,
+            (LoweredComparison::Decided(lowered), false) => negated(lowered),
         })
     }
 
@@ -175,7 +179,7 @@ impl<'a> Lowering<'a> {
         )
     }
 
-    fn comparison(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Known, RuntimeError> {
+    fn comparison(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<LoweredComparison, RuntimeError> {
         if op == BinaryOp::In {
             return self.in_list(left, right);
         }
@@ -197,7 +201,7 @@ impl<'a> Lowering<'a> {
             return Ok(Lowered::No.into());
         }
         let value = match self.request_value(other, &attribute.ty)? {
-            Some(Value::Null) => return Ok(Known::Unknown),
+            Some(Value::Null) => return Ok(LoweredComparison::Unknown),
             Some(value) => value,
             None if op == BinaryOp::Ne => return Ok(Lowered::True.into()),
             None => return Ok(Lowered::False.into()),
@@ -221,7 +225,7 @@ impl<'a> Lowering<'a> {
         Ok(Lowered::Filter(Condition::compare(path, comparison, value)).into())
     }
 
-    fn in_list(&self, left: &Expr, right: &Expr) -> Result<Known, RuntimeError> {
+    fn in_list(&self, left: &Expr, right: &Expr) -> Result<LoweredComparison, RuntimeError> {
         let Some(path) = self.path(left).filter(|_| right.attributes().is_empty()) else {
             return Ok(Lowered::No.into());
         };
@@ -241,7 +245,7 @@ impl<'a> Lowering<'a> {
             }
         }
         let values = match evaluate_bound(right, &self.scope)? {
-            Some(Value::Null) => return Ok(Known::Unknown),
+            Some(Value::Null) => return Ok(LoweredComparison::Unknown),
             Some(Value::L(values)) => values,
             Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
             _ => return Ok(Lowered::No.into()),
@@ -259,7 +263,7 @@ impl<'a> Lowering<'a> {
         Ok(Lowered::Filter(test).into())
     }
 
-    fn text_test(&self, expr: &Expr, args: &[Expr]) -> Result<Known, RuntimeError> {
+    fn text_test(&self, expr: &Expr, args: &[Expr]) -> Result<LoweredComparison, RuntimeError> {
         let [receiver, argument] = args else {
             return Ok(Lowered::No.into());
         };
@@ -267,7 +271,7 @@ impl<'a> Lowering<'a> {
             return Ok(Lowered::No.into());
         };
         let value = match evaluate_bound(argument, &self.scope)? {
-            Some(Value::Null) => return Ok(Known::Unknown),
+            Some(Value::Null) => return Ok(LoweredComparison::Unknown),
             Some(value) => value,
             None => return Ok(Lowered::False.into()),
         };

@@ -8,7 +8,7 @@ use crate::find::{Onward, Reading};
 use crate::scope::Attributes;
 
 /// A selection, page by page until there are no more rows.
-pub(crate) struct Walk<'a> {
+pub(crate) struct SelectionWalk<'a> {
     reading: Reading<'a>,
     onward: Onward,
     rounds: usize,
@@ -18,15 +18,15 @@ pub(crate) struct Walk<'a> {
 
 /// Rows that no cursor goes on from: all that were asked for, or all that there are.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct WholeRows {
     pub rows: Vec<Attributes>,
     pub consumed: Consumed,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SelectionWalk<'a> {
     /// From the beginning. `requests: ..n` ends pages, and there is none here to end.
     pub fn new(reading: Reading<'a>) -> Self {
-        Walk {
+        SelectionWalk {
             reading: Reading {
                 requests_max: None,
                 ..reading
@@ -56,14 +56,14 @@ impl<'a> Walk<'a> {
         Ok(Some(found.rows))
     }
 
-    async fn gathered(mut self, most: usize) -> Result<Rows, RuntimeError> {
+    async fn gathered(mut self, most: usize) -> Result<WholeRows, RuntimeError> {
         let mut rows = Vec::new();
         while rows.len() < most
             && let Some(more) = self.next(most - rows.len()).await?
         {
             rows.extend(more);
         }
-        Ok(Rows {
+        Ok(WholeRows {
             rows,
             consumed: self.consumed,
         })
@@ -71,13 +71,13 @@ impl<'a> Walk<'a> {
 }
 
 /// The first rows: `most` of them, or all where there are fewer.
-pub(crate) fn first_rows(reading: Reading<'_>, most: usize) -> impl Future<Output = Result<Rows, RuntimeError>> {
-    Walk::new(reading).gathered(most)
+pub(crate) fn first_rows(reading: Reading<'_>, most: usize) -> impl Future<Output = Result<WholeRows, RuntimeError>> {
+    SelectionWalk::new(reading).gathered(most)
 }
 
 /// All rows, if they are not more than can be held at once.
-pub(crate) async fn all_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
-    let found = Walk::new(reading).gathered(most.saturating_add(1)).await?;
+pub(crate) async fn all_rows(reading: Reading<'_>, most: usize) -> Result<WholeRows, RuntimeError> {
+    let found = SelectionWalk::new(reading).gathered(most.saturating_add(1)).await?;
     match found.rows.len() <= most {
         true => Ok(found),
         false => Err(too_many(reading.name, most)),
@@ -91,7 +91,7 @@ pub(crate) async fn all_rows(reading: Reading<'_>, most: usize) -> Result<Rows, 
 /// [`RuntimeError::Several`] where there is a second one.
 pub(crate) async fn only_row(reading: Reading<'_>) -> Result<(Option<Attributes>, Consumed), RuntimeError> {
     let found = first_rows(reading, rows_of_get(&reading)).await?;
-    Ok((only(reading.name, found.rows)?, found.consumed))
+    Ok((one_of_get(reading.name, found.rows)?, found.consumed))
 }
 
 /// How many rows a `get` looks for: a second one, unless the model keeps it from being there.
@@ -103,7 +103,7 @@ pub(crate) fn rows_of_get(reading: &Reading<'_>) -> usize {
 }
 
 /// The one row of a `get`; a second one is refused.
-pub(crate) fn only(name: &str, rows: Vec<Attributes>) -> Result<Option<Attributes>, RuntimeError> {
+pub(crate) fn one_of_get(name: &str, rows: Vec<Attributes>) -> Result<Option<Attributes>, RuntimeError> {
     let mut rows = rows.into_iter();
     match (rows.next(), rows.next()) {
         (_, Some(_)) => Err(RuntimeError::Several(name.to_owned())),

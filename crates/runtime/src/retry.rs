@@ -21,7 +21,8 @@ where
     retried_where(bounds, |error| error.is_throttled() || error.is_unavailable(), call).await
 }
 
-/// The same for a transaction that only reads: that somebody writes one of its items is no answer.
+/// Makes a call as [`retried`] does, and tries again after a conflict too: for a transaction that only reads, that somebody writes
+/// one of its items is no answer.
 ///
 /// # Errors
 ///

@@ -1,4 +1,18 @@
 //! Between rows as entities see them and items as the table stores them.
+//!
+//! Five ways lead from an item to its row. They differ in what they say of a row whose time has come, and in whose the item is:
+//!
+//! | | expired | lapsed states | the item |
+//! |---|---|---|---|
+//! | [`decode_live`] | none | the later state | borrowed |
+//! | [`decode_even_expired`] | the row | the later state | borrowed |
+//! | [`decode_as_stored`] | the row | as stored | borrowed |
+//! | [`take_live_with_key`] | none | the later state | taken; its key beside the row |
+//! | [`take_live_without_keys`] | none | the later state | taken; it was asked for without keys |
+//!
+//! **Invariant: what a read answers is live.** The engine removes expired items when it likes, so that a reader who saw them would
+//! answer otherwise from one moment to the next. What is about the item itself (changes of it, audits, dumps, updates that must
+//! leave the rest as it is) takes it as it is stored.
 #![deny(
     clippy::wildcard_enum_match_arm,
     reason = "a type or function that is forgotten must not compile"
@@ -16,12 +30,12 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::{Held, Layout};
 
 use crate::error::RuntimeError;
+use crate::range_rows::Key;
 use crate::scope::{Attributes, Scope};
-use crate::stream::Key;
 
 /// The row that an item holds, as it is at the scope's instant: states that have lapsed are the later ones. None where the row
 /// has expired, whether or not its item is still there.
-pub fn decode(
+pub fn decode_live(
     model: &Model,
     entity: &Entity,
     item: &Item,
@@ -29,20 +43,25 @@ pub fn decode(
 ) -> Result<Option<Attributes>, RuntimeError> {
     match has_expired(model, item, scope.now) {
         true => Ok(None),
-        false => seen(model, entity, item, scope).map(Some),
+        false => decode_even_expired(model, entity, item, scope).map(Some),
     }
 }
 
-/// The same, expired or not.
-pub fn seen(model: &Model, entity: &Entity, item: &Item, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
-    let mut row = stored(entity, item)?;
+/// The row that an item holds, as it is at the scope's instant, whether or not it has expired.
+pub fn decode_even_expired(
+    model: &Model,
+    entity: &Entity,
+    item: &Item,
+    scope: Scope<'_>,
+) -> Result<Attributes, RuntimeError> {
+    let mut row = decode_as_stored(entity, item)?;
     lapse(model.source_of(entity), &mut row, scope)?;
     Ok(row)
 }
 
-/// The same from an item that is not needed any more, beside its key on the path that it came by. Its values become the row's:
-/// what both the row and the key have is all that is copied.
-pub fn taken<'k>(
+/// The row of an item that is not needed any more, none where it has expired, beside its key on the path that it came by. Its
+/// values become the row's: what both the row and the key have is all that is copied.
+pub fn take_live_with_key<'k>(
     (model, entity): (&Model, &Entity),
     item: Item,
     layout: &'k Layout,
@@ -118,9 +137,9 @@ fn next_named<'k>(held: &mut &'k [Held], name: &str) -> Option<&'k Held> {
     None
 }
 
-/// The same from an item that was asked for without its keys: with what is no attribute taken out, it is the row. None where it is a
-/// row of another entity.
-pub fn bare(
+/// The row of an item that was asked for without its keys: with what is no attribute taken out, the item is the row. None where it
+/// has expired, or is a row of another entity.
+pub fn take_live_without_keys(
     (model, entity): (&Model, &Entity),
     mut item: Item,
     layout: &Layout,
@@ -142,7 +161,7 @@ pub fn bare(
         }
     }
     if layout.has_renamed {
-        return Ok(taken((model, entity), item, layout, scope)?.map(|(row, _)| row));
+        return Ok(take_live_with_key((model, entity), item, layout, scope)?.map(|(row, _)| row));
     }
     if item.values().any(Value::is_null) {
         item.retain(|_, value| !value.is_null());
@@ -153,7 +172,7 @@ pub fn bare(
 }
 
 /// The row as its item has it, expired and lapsed or not.
-pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
+pub fn decode_as_stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
     let mut row = decode_keys(entity, item)?;
     row.retain(|name, _| {
         let attribute = entity.attribute(name);
@@ -175,7 +194,7 @@ pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> 
 }
 
 /// The row with everything that follows from its other attributes.
-pub fn completed(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
+pub fn complete_row(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
     compute(entity, &mut row, scope)?;
     name_again(entity, &mut row);
     Ok(row)
@@ -281,12 +300,17 @@ fn end_state(states: &States, lapse: &Lapse, row: &mut Attributes) {
 }
 
 /// Every item that a row of an entity is stored as: its own, and those of its mirrors.
-pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
+pub fn encode_with_mirrors(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Vec<Item>, RuntimeError> {
     let items = encode_each(model, entity, row, scope)?;
     Ok(items.into_iter().map(|(_, item)| item).collect())
 }
 
-/// The same, each with the entity that it is a row of: its own, or a mirror.
+/// Every item that a row of an entity is stored as, each with the entity that it is a row of: its own, or a mirror.
 pub fn encode_each(
     model: &Model,
     entity: &Entity,
@@ -301,7 +325,7 @@ pub fn encode_each(
 /// The item of a row itself.
 pub fn encode_own(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Item, RuntimeError> {
     let whole = whole(entity, row, scope)?;
-    let ttl = expiry(model, entity, &whole, scope)?;
+    let ttl = expiry_of(model, entity, &whole, scope)?;
     item_of(model, entity, &whole, ttl, scope)
 }
 
@@ -317,7 +341,7 @@ pub fn encode_mirrors(
         return Ok(items);
     }
     let whole = whole(entity, row, scope)?;
-    let ttl = expiry(model, entity, &whole, scope)?;
+    let ttl = expiry_of(model, entity, &whole, scope)?;
     for mirror in model.mirrors_of(entity.id) {
         let carried: Attributes = whole
             .iter()
@@ -335,7 +359,7 @@ pub fn encode_mirrors(
 fn whole<'r>(entity: &Entity, row: &'r Attributes, scope: Scope<'_>) -> Result<Cow<'r, Attributes>, RuntimeError> {
     let follows = |attribute: &Attribute| attribute.is.is_some() || attribute.alias.is_some();
     match entity.attributes.iter().any(follows) {
-        true => completed(entity, row.clone(), scope).map(Cow::Owned),
+        true => complete_row(entity, row.clone(), scope).map(Cow::Owned),
         false => Ok(Cow::Borrowed(row)),
     }
 }
@@ -365,7 +389,7 @@ fn compute(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<()
     Ok(())
 }
 
-pub(crate) fn expiry(
+pub(crate) fn expiry_of(
     model: &Model,
     entity: &Entity,
     row: &Attributes,
@@ -405,10 +429,10 @@ fn item_of(
         item.insert(name.clone(), Value::N(Number::from(seconds)));
     }
     let lookup = |path: &str| at_path(row, path);
-    let choice = holding(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
+    let choice = template_choice(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
     put_keys(&mut item, entity, &choice.keys, &lookup)?;
     for entry in &entity.index {
-        if let Some(choice) = holding(entry.choices(), row, scope)? {
+        if let Some(choice) = template_choice(entry.choices(), row, scope)? {
             // An index over the table's own keys leaves them as the primary key has made them.
             let of_table = |key: &&KeyTemplate| model.table.key.iter().any(|known| known.name == key.attribute);
             put_keys(
@@ -428,7 +452,7 @@ fn item_of(
 }
 
 /// The first choice of templates whose condition holds.
-pub(crate) fn holding<'a>(
+pub(crate) fn template_choice<'a>(
     choices: &'a [KeyChoice],
     row: &Attributes,
     scope: Scope<'_>,

@@ -38,14 +38,14 @@ impl Caller {
         }
     }
 
-    /// The same with another claim.
+    /// The caller with one more claim, which is text.
     #[must_use]
     pub fn claim(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.claims.insert(name.into(), Value::S(value.into()));
         self
     }
 
-    /// The same with another claim, which need not be text.
+    /// The caller with one more claim of any type.
     #[must_use]
     pub fn with_claim(mut self, name: impl Into<String>, value: Value) -> Self {
         self.claims.insert(name.into(), value);
@@ -149,7 +149,7 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// The same with another row.
+    /// The names with another row, whose attributes stand bare.
     pub fn with_row(self, attributes: &'a Attributes) -> Self {
         Scope {
             attributes: Some(attributes),

@@ -19,10 +19,10 @@ use crate::budget::Stretch;
 use crate::by_key::batch_get;
 use crate::cursor::Positions;
 use crate::error::RuntimeError;
-use crate::find::{Found, Onward, Reading};
+use crate::find::{FoundRows, Onward, Reading};
+use crate::range_rows::{is_row_of, table_key};
 use crate::row;
 use crate::scope::Attributes;
-use crate::stream::{is_of, table_key};
 
 /// How many rows are gone through for one page before it is given short.
 pub const PAGE_FOUND_ROWS_MAX: usize = 1_000;
@@ -119,7 +119,7 @@ impl<'a> Reading<'a> {
         search: &SearchPlan,
         limit: usize,
         onward: &Onward,
-    ) -> Result<Found, RuntimeError> {
+    ) -> Result<FoundRows, RuntimeError> {
         let Some(matching) = &self.selection.matching else {
             return Err(RuntimeError::Internal("a search has no words".to_owned()));
         };
@@ -129,10 +129,10 @@ impl<'a> Reading<'a> {
                 searched: Some(place), ..
             }) => Some(place.clone()),
             Onward::At(_) => return Err(RuntimeError::Cursor),
-            Onward::End => return Ok(Found::default()),
+            Onward::End => return Ok(FoundRows::default()),
         };
         let query = self.word_query(matching)?;
-        let mut found = Found::default();
+        let mut found = FoundRows::default();
         if query.is_empty() {
             return Ok(found);
         }
@@ -221,7 +221,7 @@ impl<'a> Reading<'a> {
         &self,
         search: &SearchPlan,
         hits: &[(u64, String)],
-        found: &mut Found,
+        found: &mut FoundRows,
     ) -> Result<BTreeMap<String, Attributes>, RuntimeError> {
         let mut keys = Vec::with_capacity(hits.len());
         for (_, key) in hits {
@@ -251,11 +251,11 @@ impl<'a> Reading<'a> {
         self.budget.take_page(&page)?;
         found.consumed += page.consumed;
         for item in page.items {
-            if !is_of(self.model, entity, &item) {
+            if !is_row_of(self.model, entity, &item) {
                 continue;
             }
             let key = search_key(&table_key(self.model, &item));
-            if let Some(row) = row::decode(self.model, entity, &item, self.scope)? {
+            if let Some(row) = row::decode_live(self.model, entity, &item, self.scope)? {
                 rows.insert(key, row);
             }
         }

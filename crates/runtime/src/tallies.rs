@@ -9,7 +9,7 @@ use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::Tally;
 
-use crate::digest::hexadecimal;
+use crate::digest::hex_text;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Caller, Scope};
@@ -36,20 +36,20 @@ pub type GroupValues = Vec<Option<Value>>;
 
 /// What a group has, or what is added to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct TallyFigures {
     /// Rows.
     pub count: i64,
     /// Sums, in the order of the tally.
     pub sums: Vec<Number>,
 }
 
-impl Figures {
+impl TallyFigures {
     /// Adds others, or takes them away.
     ///
     /// # Errors
     ///
     /// Where a sum has more digits than a number.
-    pub fn add(&mut self, other: &Figures, is_added: bool) -> Result<(), EvaluateError> {
+    pub fn add(&mut self, other: &TallyFigures, is_added: bool) -> Result<(), EvaluateError> {
         let sign = if is_added { 1 } else { -1 };
         self.count = self.count.saturating_add(sign * other.count);
         self.sums.resize(self.sums.len().max(other.sums.len()), Number::ZERO);
@@ -173,18 +173,18 @@ pub fn group_prefix(generation: i64, values: &[Option<Value>]) -> String {
 }
 
 /// The attributes of a group that hold its figures, with their numbers.
-pub fn figure_values(figures: &Figures) -> impl Iterator<Item = (String, Number)> {
+pub fn figure_values(figures: &TallyFigures) -> impl Iterator<Item = (String, Number)> {
     let sums = figures.sums.iter().enumerate();
     let sums = sums.map(|(at, sum)| (format!("{SUM}{at}"), *sum));
     std::iter::once((COUNT.to_owned(), Number::from(figures.count))).chain(sums)
 }
 
 /// The group and the figures of one of these rows; nothing, where it is the head.
-pub fn group_of_row(item: &Item, sums: usize) -> Option<(GroupValues, Figures)> {
+pub fn group_of_row(item: &Item, sums: usize) -> Option<(GroupValues, TallyFigures)> {
     let group = item.get(GROUP)?.as_list()?;
     let group = group.iter().map(|value| value.as_list()?.first().cloned()).collect();
     let number = |name: &str| item.get(name).and_then(Value::as_number);
-    let figures = Figures {
+    let figures = TallyFigures {
         count: number(COUNT).and_then(|count| count.to_i64()).unwrap_or_default(),
         sums: (0..sums)
             .map(|at| number(&format!("{SUM}{at}")).unwrap_or(Number::ZERO))
@@ -207,7 +207,7 @@ fn key_text(value: Option<&Value>) -> String {
         true => format!("{mark}{escaped}"),
         false => {
             let hash = Sha256::digest(escaped.as_bytes());
-            format!("{mark}%{}", hexadecimal(hash.get(..KEY_HASH_BYTES).unwrap_or_default()))
+            format!("{mark}%{}", hex_text(hash.get(..KEY_HASH_BYTES).unwrap_or_default()))
         }
     }
 }
@@ -218,7 +218,11 @@ impl Engine {
     /// # Errors
     ///
     /// Where a value of the row leaves the range of what is computed of it.
-    pub fn tallied(&self, tally: &Tally, row: &Attributes) -> Result<Option<(GroupValues, Figures)>, EvaluateError> {
+    pub fn tallied(
+        &self,
+        tally: &Tally,
+        row: &Attributes,
+    ) -> Result<Option<(GroupValues, TallyFigures)>, EvaluateError> {
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = Scope {
             setting: self.setting(),
@@ -245,7 +249,7 @@ impl Engine {
                 _ => Number::ZERO,
             });
         }
-        Ok(Some((group, Figures { count: 1, sums })))
+        Ok(Some((group, TallyFigures { count: 1, sums })))
     }
 }
 

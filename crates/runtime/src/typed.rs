@@ -30,7 +30,7 @@ use crate::write::{WriteRequest, Written};
 /// A read or a write about to be made. Nobody in particular calls it, now, from its first page on, unless it says otherwise.
 #[derive(Debug)]
 #[must_use = "a call does nothing until its answer is awaited"]
-pub struct Call<'e> {
+pub struct TypedCall<'e> {
     engine: &'e Engine,
     name: String,
     request: Request,
@@ -42,7 +42,7 @@ pub struct Call<'e> {
 
 /// A page of rows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page<T> {
+pub struct TypedPage<T> {
     /// The rows.
     pub rows: Vec<T>,
     /// Where the next page begins; none after the last.
@@ -53,8 +53,8 @@ pub struct Page<T> {
 
 impl Engine {
     /// A read or a write, to be given its arguments and its caller.
-    pub fn call(&self, name: impl Into<String>) -> Call<'_> {
-        Call {
+    pub fn call(&self, name: impl Into<String>) -> TypedCall<'_> {
+        TypedCall {
             engine: self,
             name: name.into(),
             request: Request {
@@ -68,7 +68,7 @@ impl Engine {
     }
 }
 
-impl<'e> Call<'e> {
+impl<'e> TypedCall<'e> {
     /// Gives one argument. Nothing (`None`, `()`) is an argument that was not sent.
     pub fn arg(mut self, name: &str, value: impl Serialize) -> Self {
         match to_value(&value) {
@@ -153,7 +153,7 @@ impl<'e> Call<'e> {
     ///
     /// # Errors
     ///
-    /// As [`Call::answer`]; and where the answer is not of the type.
+    /// As [`TypedCall::answer`]; and where the answer is not of the type.
     pub async fn one<T: DeserializeOwned>(self) -> Result<T, RuntimeError> {
         let name = self.name.clone();
         let answer = self.answer().await?;
@@ -183,7 +183,7 @@ impl<'e> Call<'e> {
     ///
     /// # Errors
     ///
-    /// As [`Call::written`]; and where the answer is not of the type.
+    /// As [`TypedCall::written`]; and where the answer is not of the type.
     pub async fn write<T: DeserializeOwned>(self) -> Result<T, RuntimeError> {
         let name = self.name.clone();
         let written = self.written().await?;
@@ -194,11 +194,11 @@ impl<'e> Call<'e> {
     ///
     /// # Errors
     ///
-    /// As [`Call::answer`]; and where the answer is no list, or a row is not of the type.
-    pub async fn page<T: DeserializeOwned>(self) -> Result<Page<T>, RuntimeError> {
+    /// As [`TypedCall::answer`]; and where the answer is no list, or a row is not of the type.
+    pub async fn page<T: DeserializeOwned>(self) -> Result<TypedPage<T>, RuntimeError> {
         let name = self.name.clone();
         let answer = self.answer().await?;
-        Ok(Page {
+        Ok(TypedPage {
             rows: typed(&name, &answer.value.unwrap_or(Value::Null))?,
             next: answer.next,
             consumed: answer.consumed,
@@ -206,13 +206,13 @@ impl<'e> Call<'e> {
     }
 
     /// All pages from here on, each read when it is asked for. After an error there are none.
-    pub fn pages<T: DeserializeOwned + 'e>(self) -> impl Stream<Item = Result<Page<T>, RuntimeError>> + 'e {
+    pub fn pages<T: DeserializeOwned + 'e>(self) -> impl Stream<Item = Result<TypedPage<T>, RuntimeError>> + 'e {
         stream::try_unfold(Some(self), async |call| {
             let Some(call) = call else { return Ok(None) };
             let (engine, name, request) = (call.engine, call.name.clone(), call.request.clone());
-            let page: Page<T> = call.page().await?;
+            let page: TypedPage<T> = call.page().await?;
             let next = page.next.clone().map(|cursor| {
-                Call {
+                TypedCall {
                     engine,
                     name,
                     request,
@@ -228,7 +228,7 @@ impl<'e> Call<'e> {
 
     /// All rows from here on, page after page.
     pub fn rows<T: DeserializeOwned + 'e>(self) -> impl Stream<Item = Result<T, RuntimeError>> + 'e {
-        let rows = |page: Page<T>| stream::iter(page.rows.into_iter().map(Ok));
+        let rows = |page: TypedPage<T>| stream::iter(page.rows.into_iter().map(Ok));
         self.pages().map_ok(rows).try_flatten()
     }
 
@@ -236,7 +236,7 @@ impl<'e> Call<'e> {
     ///
     /// # Errors
     ///
-    /// As [`Call::page`]; and where there are more than [`Bounds::all_rows_max`](singlet_plan::Bounds).
+    /// As [`TypedCall::page`]; and where there are more than [`Bounds::all_rows_max`](singlet_plan::Bounds).
     pub async fn all<T: DeserializeOwned>(self) -> Result<Vec<T>, RuntimeError> {
         let name = self.name.clone();
         let most = self.engine.bounds().all_rows_max;

@@ -101,9 +101,9 @@ pub fn from_tree(tree: &Tree, ty: &Type) -> Result<Value, Invalid> {
             | Type::Map(..)
             | Type::Object(_),
             Tree::Text(_),
-        ) => Err(Invalid::new(format!("this must be {}", described(ty)))),
+        ) => Err(Invalid::new(format!("this must be {}", type_words(ty)))),
         (_, Tree::Text(text)) => from_text(text, ty),
-        _ => Err(Invalid::new(format!("this must be {}", described(ty)))),
+        _ => Err(Invalid::new(format!("this must be {}", type_words(ty)))),
     }
 }
 
@@ -122,7 +122,7 @@ fn bytes(text: &str, limits: &LengthLimits) -> Result<Value, Invalid> {
 ///
 /// Where it is not of the type or outside its limits.
 pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
-    let wrong = || Invalid::new(format!("`{text}` must be {}", described(ty)));
+    let wrong = || Invalid::new(format!("`{text}` must be {}", type_words(ty)));
     match ty {
         Type::Text(limits) => check_text(text, limits).map(|()| Value::S(text.to_owned())),
         Type::Enum(words) if words.members.iter().any(|member| member == text) => Ok(Value::S(text.to_owned())),
@@ -150,7 +150,7 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
                 let (shown, sample) = (shortened(text), json_sample(ty));
                 Invalid::new(format!(
                     "`{shown}` must be {} in JSON, such as `{sample}`",
-                    described(ty)
+                    type_words(ty)
                 ))
             })?;
             from_tree(&tree, ty)
@@ -178,7 +178,7 @@ fn instant_limits(ty: &Type) -> NumberLimits {
 }
 
 /// The two coordinates of a place, and what each may be.
-fn degrees() -> [(&'static str, Type); 2] {
+fn place_degrees() -> [(&'static str, Type); 2] {
     [("lat", 90), ("lon", 180)].map(|(name, most)| {
         let limits = NumberLimits {
             min: Some(Number::from(-most)),
@@ -191,7 +191,7 @@ fn degrees() -> [(&'static str, Type); 2] {
 
 /// A place with whatever else its object has, if its coordinates are degrees.
 fn on_earth(place: Value) -> Result<Value, Invalid> {
-    for (name, degrees) in degrees() {
+    for (name, degrees) in place_degrees() {
         let number = place.as_map().and_then(|map| map.get(name)?.as_number());
         let number = number.ok_or_else(|| Invalid::new("this is missing").under(name))?;
         let Type::Number(limits) = &degrees else { continue };
@@ -230,7 +230,7 @@ fn check_length(length: u64, limits: &LengthLimits, what: &str) -> Result<(), In
 }
 
 fn number_value(text: &str, ty: &Type, limits: &NumberLimits) -> Result<Value, Invalid> {
-    let wrong = || Invalid::new(format!("`{}` must be {}", shortened(text), described(ty)));
+    let wrong = || Invalid::new(format!("`{}` must be {}", shortened(text), type_words(ty)));
     let number = number_of(text).map_err(|invalid| invalid.unwrap_or_else(wrong))?;
     let whole = matches!(ty, Type::Int(_) | Type::Version | Type::Seconds | Type::Millis);
     if let Some(decimals) = limits
@@ -347,7 +347,7 @@ fn fields(entries: &[(String, Tree)], tree: &Tree, object: &ObjectType) -> Resul
 
 fn place(tree: &Tree) -> Result<Value, Invalid> {
     let mut map = BTreeMap::new();
-    for (name, degrees) in degrees() {
+    for (name, degrees) in place_degrees() {
         let tree = tree
             .get(name)
             .ok_or_else(|| Invalid::new("this is missing").under(name))?;
@@ -445,7 +445,7 @@ pub fn to_json(value: &Value) -> Json {
 }
 
 /// What a type takes, in words.
-fn described(ty: &Type) -> String {
+fn type_words(ty: &Type) -> String {
     match ty {
         Type::Date => "a day such as `2026-02-13`".to_owned(),
         Type::Time | Type::Now => "an instant such as `2026-02-13T10:30:45.123Z`".to_owned(),

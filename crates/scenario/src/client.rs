@@ -14,7 +14,7 @@ const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A request.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ClientRequest {
     pub method: String,
     /// The path with its query.
     pub target: String,
@@ -56,7 +56,7 @@ impl Reply {
 }
 
 /// Sends a request and reads its answer. It blocks.
-pub fn send(to: SocketAddr, call: &Call) -> Result<Reply, String> {
+pub fn send_request(to: SocketAddr, call: &ClientRequest) -> Result<Reply, String> {
     let failed = |error: std::io::Error| format!("the service cannot be asked: {error}");
     let mut text = format!(
         "{} {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n",

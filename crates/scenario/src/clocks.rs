@@ -4,12 +4,12 @@ use singlet_model::evaluate::time;
 use singlet_runtime::values;
 
 /// `2026-03-10T09:00:00Z` in epoch milliseconds.
-pub fn instant(text: &str) -> Option<i64> {
+pub fn instant_millis(text: &str) -> Option<i64> {
     time::parse_iso(text)
 }
 
 /// `25h`, `1d`, `90s`, `5ms` in milliseconds; months have no fixed length.
-pub fn span(text: &str) -> Option<i64> {
+pub fn span_millis(text: &str) -> Option<i64> {
     if let Some(millis) = text.strip_suffix("ms") {
         return millis.parse().ok();
     }
@@ -23,11 +23,11 @@ mod tests {
 
     #[test]
     fn spans_of_time_have_a_fixed_length() {
-        assert_eq!(span("1d2h"), Some(93_600_000));
-        assert_eq!(span("5ms"), Some(5));
-        assert_eq!(span("1mo"), None);
-        assert_eq!(span("soon"), None);
-        assert_eq!(instant("1970-01-01T00:00:01Z"), Some(1_000));
-        assert_eq!(instant("tomorrow"), None);
+        assert_eq!(span_millis("1d2h"), Some(93_600_000));
+        assert_eq!(span_millis("5ms"), Some(5));
+        assert_eq!(span_millis("1mo"), None);
+        assert_eq!(span_millis("soon"), None);
+        assert_eq!(instant_millis("1970-01-01T00:00:01Z"), Some(1_000));
+        assert_eq!(instant_millis("tomorrow"), None);
     }
 }

@@ -5,47 +5,47 @@ use singlet_model::node::Node;
 use singlet_model::text::{Style, Text};
 use singlet_model::{Diagnostic, Span};
 
-use crate::names::Names;
+use crate::names::NamedValues;
 use crate::rules;
 
 /// The longest value that a message quotes, in characters.
 const QUOTED_CHARS_MAX: usize = 160;
 
 /// Compares a value of an answer; `path` says which one. Differences are added to `out`.
-pub fn compare(wanted: &Node, got: Option<&Json>, path: &str, names: &Names, out: &mut Vec<Diagnostic>) {
+pub fn compare_answer(wanted: &Node, got: Option<&Json>, path: &str, names: &NamedValues, out: &mut Vec<Diagnostic>) {
     match wanted {
         Node::Scalar(text) => scalar(text, got, path, names, out),
         Node::List(elements, span) => match got {
             Some(Json::Array(all)) if all.len() == elements.len() => {
                 for (at, (element, got)) in elements.iter().zip(all).enumerate() {
-                    compare(element, Some(got), &format!("{path}[{at}]"), names, out);
+                    compare_answer(element, Some(got), &format!("{path}[{at}]"), names, out);
                 }
             }
             Some(Json::Array(all)) => {
                 let message = format!("`{path}` has {}, expected {}", counted(all.len()), elements.len());
-                out.push(different(*span, message).help(format!("it is {}", quoted(got))));
+                out.push(other_answer(*span, message).help(format!("it is {}", quoted_value(got))));
             }
-            other => out.push(different(
+            other => out.push(other_answer(
                 *span,
-                format!("`{path}` is {}, expected a list", quoted(other)),
+                format!("`{path}` is {}, expected a list", quoted_value(other)),
             )),
         },
         Node::Map(entries, span) => match got {
             Some(Json::Object(all)) => {
                 for entry in entries {
                     let path = format!("{path}.{}", entry.key.text);
-                    compare(&entry.value, all.get(&entry.key.text), &path, names, out);
+                    compare_answer(&entry.value, all.get(&entry.key.text), &path, names, out);
                 }
             }
-            other => out.push(different(
+            other => out.push(other_answer(
                 *span,
-                format!("`{path}` is {}, expected an object", quoted(other)),
+                format!("`{path}` is {}, expected an object", quoted_value(other)),
             )),
         },
     }
 }
 
-fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &Names, out: &mut Vec<Diagnostic>) {
+fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &NamedValues, out: &mut Vec<Diagnostic>) {
     let word = (text.style == Style::Plain).then_some(text.text.as_str());
     let differs = match word {
         Some("any") => got.is_none_or(Json::is_null),
@@ -58,11 +58,11 @@ fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &Names, out: &mut 
     if differs {
         let wanted = match word {
             Some(word @ ("any" | "absent")) => word.to_owned(),
-            _ => quoted(names.scalar(text).ok().as_ref()),
+            _ => quoted_value(names.scalar(text).ok().as_ref()),
         };
-        out.push(different(
+        out.push(other_answer(
             text.span,
-            format!("`{path}` is {}, expected {wanted}", quoted(got)),
+            format!("`{path}` is {}, expected {wanted}", quoted_value(got)),
         ));
     }
 }
@@ -76,12 +76,12 @@ fn same(wanted: &Json, got: &Json) -> bool {
 }
 
 /// A finding that the answer is another.
-pub fn different(span: Span, message: impl Into<String>) -> Diagnostic {
+pub fn other_answer(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(&rules::DIFFERENT, span, message)
 }
 
 /// A value for a message.
-pub fn quoted(value: Option<&Json>) -> String {
+pub fn quoted_value(value: Option<&Json>) -> String {
     let Some(value) = value else { return "absent".to_owned() };
     let text = value.to_string();
     match text.char_indices().nth(QUOTED_CHARS_MAX) {

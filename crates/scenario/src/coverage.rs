@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use axum::http::Method;
 use serde_json::Value as Json;
 use singlet_http::openapi::{self, Deployed};
-use singlet_http::query::Query;
+use singlet_http::query::QueryParameters;
 use singlet_http::routing::Routes;
 use singlet_model::{Diagnostic, Model};
 
-use crate::client::{Call, Reply};
-use crate::file::{Caller, Unreachable};
+use crate::client::{ClientRequest, Reply};
+use crate::file::{ScenarioCaller, Unreachable};
 use crate::rules;
 
 /// Statuses that the service gives alike on every route: one route shows them.
@@ -125,7 +125,7 @@ impl Coverage {
     }
 
     /// Takes note of an answer. Says so where the OpenAPI document does not know it.
-    pub(crate) fn see(&mut self, call: &Call, reply: &Reply, by: &Caller) -> Option<String> {
+    pub(crate) fn see(&mut self, call: &ClientRequest, reply: &Reply, by: &ScenarioCaller) -> Option<String> {
         let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
         let method = Method::from_bytes(call.method.as_bytes()).ok()?;
         let found = self.routes.find(path, &method)?;
@@ -147,9 +147,9 @@ impl Coverage {
             ));
         }
         if status < 300 {
-            let chosen = Query::parse(query).ok()?.choose(endpoints).ok()?;
+            let chosen = QueryParameters::parse(query).ok()?.choose(endpoints).ok()?;
             self.seen.insert(Target::Operation(chosen.name.clone()));
-            if let Caller::ApiKey(role) = by {
+            if let ScenarioCaller::ApiKey(role) = by {
                 self.seen.insert(Target::Role(role.clone()));
             }
         }

@@ -13,7 +13,7 @@ pub struct File {
     /// Names for values.
     pub(crate) names: Vec<(Text, Node)>,
     /// Rows with which every scenario begins.
-    pub(crate) given: Vec<Row>,
+    pub(crate) given: Vec<InitialRow>,
     /// What no scenario can reach.
     pub(crate) unreachable: Vec<Unreachable>,
     /// The scenarios, in the order written.
@@ -26,25 +26,25 @@ pub struct Scenario {
     /// What it shows.
     pub name: Text,
     pub(crate) now: i64,
-    pub(crate) given: Vec<Row>,
+    pub(crate) given: Vec<InitialRow>,
     pub(crate) settings: Vec<(Text, Text)>,
     pub(crate) read_only: bool,
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScenarioStep>,
 }
 
 /// A row of the table before the first call.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct InitialRow {
     pub entity: Text,
     pub attributes: Node,
 }
 
 /// A call and what must come back.
 #[derive(Debug)]
-pub struct Step {
+pub struct ScenarioStep {
     pub(crate) when: Text,
-    pub(crate) by: Caller,
+    pub(crate) by: ScenarioCaller,
     pub(crate) send: Option<Node>,
     pub(crate) bytes: Option<usize>,
     pub(crate) headers: Vec<(Text, Node)>,
@@ -68,7 +68,7 @@ pub(crate) enum StepTime {
 
 /// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub(crate) enum ScenarioCaller {
     /// Somebody without credentials.
     Nobody,
     /// Somebody with a token that says so, by the model's names.

@@ -4,15 +4,15 @@ use serde_json::{Map, Value as Json};
 use singlet_model::{Diagnostic, Span};
 use singlet_runtime::{Engine, load};
 
-use crate::file::Row;
-use crate::names::Names;
+use crate::file::InitialRow;
+use crate::names::NamedValues;
 use crate::rules;
 
 /// Loads the rows, as of an instant. `at` is where the scenario stands, for what concerns no one row.
 pub async fn load_rows<'r>(
     engine: &Engine,
-    rows: impl Iterator<Item = &'r Row>,
-    names: &Names,
+    rows: impl Iterator<Item = &'r InitialRow>,
+    names: &NamedValues,
     now: i64,
     at: Span,
 ) -> Result<(), Box<Diagnostic>> {

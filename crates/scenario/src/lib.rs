@@ -28,6 +28,6 @@ mod run;
 mod service;
 
 pub use coverage::{Coverage, Target};
-pub use file::{File, Scenario, Step};
+pub use file::{File, Scenario, ScenarioStep};
 pub use read::read;
 pub use run::{Outcome, Played, run};

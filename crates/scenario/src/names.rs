@@ -12,11 +12,11 @@ use crate::rules;
 
 /// Values by name.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct NamedValues {
     values: BTreeMap<String, Json>,
 }
 
-impl Names {
+impl NamedValues {
     /// Gives a value a name.
     pub fn put(&mut self, name: &str, value: Json) {
         self.values.insert(name.to_owned(), value);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn names_are_filled_in_and_other_braces_stay() {
-        let mut names = Names::default();
+        let mut names = NamedValues::default();
         names.put("id", Json::from("T1"));
         names.put("count", Json::from(3));
         let filled = |of: &str| names.fill(&text(of, Style::Plain)).ok();
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_stands_without_quotes_is_what_it_looks_like() {
-        let names = Names::default();
+        let names = NamedValues::default();
         let json = |of: &str, style| names.scalar(&text(of, style)).ok();
         assert_eq!(json("12.5", Style::Plain), Some(Json::from(12.5)));
         assert_eq!(json("004", Style::Plain), Some(Json::from("004")));

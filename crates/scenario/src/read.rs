@@ -10,7 +10,7 @@ use singlet_model::node::{self, Entry, Node};
 use singlet_model::text::Text;
 use singlet_model::{Diagnostic, Model, Source, Span};
 
-use crate::file::{Caller, File, Row, Scenario, Step, StepTime, Then, Unreachable};
+use crate::file::{File, InitialRow, Scenario, ScenarioCaller, ScenarioStep, StepTime, Then, Unreachable};
 use crate::{clocks, rules};
 
 /// How often one step may be repeated.
@@ -40,7 +40,7 @@ const UNREACHABLE_WORDS: [&str; 4] = ["status", "refusal", "at", "why"];
 /// Reads the scenarios of a model. With errors among the findings the file is not whole.
 pub fn read(source: &Source, model: &Model, out: &mut Diagnostics) -> Option<File> {
     let root = node::read(source, out)?;
-    let mut reader = Reader {
+    let mut reader = ScenarioReader {
         model,
         callers: BTreeMap::new(),
         now: 0,
@@ -50,15 +50,15 @@ pub fn read(source: &Source, model: &Model, out: &mut Diagnostics) -> Option<Fil
     Some(reader.file(&root))
 }
 
-struct Reader<'a> {
+struct ScenarioReader<'a> {
     model: &'a Model,
-    callers: BTreeMap<String, Caller>,
+    callers: BTreeMap<String, ScenarioCaller>,
     now: i64,
     settings: Vec<(Text, Text)>,
     out: &'a mut Diagnostics,
 }
 
-impl Reader<'_> {
+impl ScenarioReader<'_> {
     fn file(&mut self, root: &Node) -> File {
         self.words(root, &[&FILE_WORDS], "a file of scenarios");
         for entry in self.entries(root.get("callers"), "callers") {
@@ -127,7 +127,7 @@ impl Reader<'_> {
         };
         let by = match node.get("by") {
             Some(by) => self.caller(by),
-            None => Caller::Nobody,
+            None => ScenarioCaller::Nobody,
         };
         let steps = match node.get("steps") {
             Some(steps) => {
@@ -152,7 +152,7 @@ impl Reader<'_> {
         })
     }
 
-    fn step(&mut self, node: &Node, usual: &Caller, alone: bool) -> Option<Step> {
+    fn step(&mut self, node: &Node, usual: &ScenarioCaller, alone: bool) -> Option<ScenarioStep> {
         if alone {
             self.words(node, &[&STEP_WORDS], "a step");
         }
@@ -187,7 +187,7 @@ impl Reader<'_> {
             );
             return None;
         }
-        Some(Step {
+        Some(ScenarioStep {
             when: when.clone(),
             by: match node.get("by").filter(|_| alone) {
                 Some(by) => self.caller(by),
@@ -206,7 +206,7 @@ impl Reader<'_> {
 
     fn time(&mut self, node: &Node) -> StepTime {
         match (node.get("after"), node.get("at")) {
-            (Some(after), None) => match after.str().and_then(clocks::span) {
+            (Some(after), None) => match after.str().and_then(clocks::span_millis) {
                 Some(millis) => StepTime::After(millis),
                 None => {
                     self.mistake(after.span(), "this is no length of time, such as `25h` or `5m`");
@@ -278,7 +278,7 @@ impl Reader<'_> {
         most.map(|most| (most, node.span()))
     }
 
-    fn rows(&mut self, node: Option<&Node>) -> Vec<Row> {
+    fn rows(&mut self, node: Option<&Node>) -> Vec<InitialRow> {
         let mut rows = Vec::new();
         for element in self.elements(node, "given") {
             let [Entry { key, value }] = element.entries() else {
@@ -312,7 +312,7 @@ impl Reader<'_> {
                     self.out.push(wrong.did_you_mean(&attribute.key.text, known));
                 }
             }
-            rows.push(Row {
+            rows.push(InitialRow {
                 entity: key.clone(),
                 attributes: value.clone(),
             });

@@ -10,11 +10,11 @@ use singlet_model::text::Text;
 use singlet_model::{Diagnostic, Model, Span};
 use singlet_runtime::{Attributes, AuditDepth, audit_rows, values};
 
-use crate::client::{self, Call, Reply};
-use crate::compare::{compare, different, quoted};
+use crate::client::{self, ClientRequest, Reply};
+use crate::compare::{compare_answer, other_answer, quoted_value};
 use crate::coverage::Coverage;
-use crate::file::{File, Scenario, Step, StepTime};
-use crate::names::Names;
+use crate::file::{File, Scenario, ScenarioStep, StepTime};
+use crate::names::NamedValues;
 use crate::service::Running;
 use crate::{given, rules};
 
@@ -81,9 +81,9 @@ async fn play(file: &File, scenario: &Scenario, model: &Arc<Model>, coverage: &m
             return Ok(played);
         }
     };
-    let mut stage = Stage {
+    let mut stage = ScenarioStage {
         service: Running::start(model, settings, scenario.read_only).await?,
-        names: Names::default(),
+        names: NamedValues::default(),
         now: scenario.now,
         begun: false,
         coverage,
@@ -124,21 +124,21 @@ fn settings(model: &Model, given: &[(Text, Text)]) -> Result<Attributes, Box<Dia
 }
 
 /// One scenario while it is played.
-struct Stage<'a> {
+struct ScenarioStage<'a> {
     service: Running,
-    names: Names,
+    names: NamedValues,
     now: i64,
     begun: bool,
     coverage: &'a mut Coverage,
 }
 
-impl Stage<'_> {
+impl ScenarioStage<'_> {
     /// What lies in the table afterwards that the model would not have written so.
     async fn look_at_table(&mut self, span: Span) -> Result<Vec<Diagnostic>, String> {
         let audit = audit_rows(&self.service.engine, self.now, AuditDepth::Whole).await;
         let audit = audit.map_err(|error| error.to_string())?;
         let found = audit.first.iter();
-        let found = found.map(|finding| different(span, format!("the table is not sound afterwards: {finding}")));
+        let found = found.map(|finding| other_answer(span, format!("the table is not sound afterwards: {finding}")));
         Ok(found.collect())
     }
 
@@ -153,7 +153,7 @@ impl Stage<'_> {
         given::load_rows(engine, rows, &self.names, scenario.now, scenario.name.span).await
     }
 
-    async fn step(&mut self, step: &Step) -> Vec<Diagnostic> {
+    async fn step(&mut self, step: &ScenarioStep) -> Vec<Diagnostic> {
         let calls = match self.calls(step) {
             Ok(calls) => calls,
             Err(wrong) => return vec![*wrong],
@@ -164,25 +164,25 @@ impl Stage<'_> {
         };
         let replies = match replies {
             Ok(replies) => replies,
-            Err(reason) => return vec![different(step.when.span, reason)],
+            Err(reason) => return vec![other_answer(step.when.span, reason)],
         };
         if let Err(reason) = self.service.follow_to_rest().await {
-            return vec![different(step.when.span, reason)];
+            return vec![other_answer(step.when.span, reason)];
         }
         let told = match self.service.take_told().await {
             Ok(told) => told,
-            Err(reason) => return vec![different(step.when.span, reason)],
+            Err(reason) => return vec![other_answer(step.when.span, reason)],
         };
         let mut out = Vec::new();
         for (call, reply) in calls.iter().zip(&replies) {
             if let Some(undocumented) = self.coverage.see(call, reply, &step.by) {
-                out.push(different(step.when.span, undocumented));
+                out.push(other_answer(step.when.span, undocumented));
                 break;
             }
         }
         counts(step, &replies, &mut out);
         if let Some(wanted) = &step.then.told {
-            compare(wanted, Some(&told), "told", &self.names, &mut out);
+            compare_answer(wanted, Some(&told), "told", &self.names, &mut out);
         }
         if let Some(last) = replies.last() {
             self.answer(step, last, &mut out);
@@ -194,7 +194,7 @@ impl Stage<'_> {
     }
 
     /// The calls of a step; where it is made several times, `{n}` is the number of each, from 1.
-    fn calls(&self, step: &Step) -> Result<Vec<Call>, Box<Diagnostic>> {
+    fn calls(&self, step: &ScenarioStep) -> Result<Vec<ClientRequest>, Box<Diagnostic>> {
         if step.times == 1 && !step.at_once {
             return Ok(vec![self.call(step, &self.names)?]);
         }
@@ -207,7 +207,7 @@ impl Stage<'_> {
         calls.collect()
     }
 
-    fn call(&self, step: &Step, names: &Names) -> Result<Call, Box<Diagnostic>> {
+    fn call(&self, step: &ScenarioStep, names: &NamedValues) -> Result<ClientRequest, Box<Diagnostic>> {
         let wrong = |reason: String| Box::new(Diagnostic::new(&rules::MISTAKE, step.when.span, reason));
         let when = names.fill(&step.when)?;
         let (method, target) = when.split_once(' ').unwrap_or((when.as_str(), "/"));
@@ -237,7 +237,7 @@ impl Stage<'_> {
         if body.is_some() && !has_type {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
-        Ok(Call {
+        Ok(ClientRequest {
             method: method.to_owned(),
             target: target.to_owned(),
             headers,
@@ -245,7 +245,7 @@ impl Stage<'_> {
         })
     }
 
-    async fn in_turn(&mut self, step: &Step, calls: &[Call]) -> Result<Vec<Reply>, String> {
+    async fn in_turn(&mut self, step: &ScenarioStep, calls: &[ClientRequest]) -> Result<Vec<Reply>, String> {
         let mut replies = Vec::new();
         for (at, call) in calls.iter().enumerate() {
             self.tick(if at == 0 { step.time } else { StepTime::Next }).await?;
@@ -254,14 +254,14 @@ impl Stage<'_> {
         Ok(replies)
     }
 
-    async fn together(&mut self, step: &Step, calls: &[Call]) -> Result<Vec<Reply>, String> {
+    async fn together(&mut self, step: &ScenarioStep, calls: &[ClientRequest]) -> Result<Vec<Reply>, String> {
         self.tick(step.time).await?;
         let to = self.service.address;
         let calls: Vec<_> = calls
             .iter()
             .map(|call| {
                 let call = call.clone();
-                tokio::task::spawn_blocking(move || client::send(to, &call))
+                tokio::task::spawn_blocking(move || client::send_request(to, &call))
             })
             .collect();
         let mut replies = Vec::new();
@@ -271,9 +271,9 @@ impl Stage<'_> {
         Ok(replies)
     }
 
-    async fn send(&self, call: &Call) -> Result<Reply, String> {
+    async fn send(&self, call: &ClientRequest) -> Result<Reply, String> {
         let (to, call) = (self.service.address, call.clone());
-        let sending = tokio::task::spawn_blocking(move || client::send(to, &call));
+        let sending = tokio::task::spawn_blocking(move || client::send_request(to, &call));
         sending.await.map_err(|error| error.to_string())?
     }
 
@@ -292,7 +292,7 @@ impl Stage<'_> {
     }
 
     /// Compares the last answer with what is said of it.
-    fn answer(&self, step: &Step, reply: &Reply, out: &mut Vec<Diagnostic>) {
+    fn answer(&self, step: &ScenarioStep, reply: &Reply, out: &mut Vec<Diagnostic>) {
         let then = &step.then;
         let problem = reply.problem();
         if let Some((status, span)) = then.status {
@@ -308,21 +308,21 @@ impl Stage<'_> {
                 let wanted = shown(status, then.problem.as_ref().map(|wanted| wanted.text.as_str()));
                 let got = shown(reply.status, problem.as_deref());
                 let message = format!("`{}` answers {got}, expected {wanted}", step.when.text);
-                let said = quoted(reply.json().as_ref().and_then(|body| body.get("detail")));
+                let said = quoted_value(reply.json().as_ref().and_then(|body| body.get("detail")));
                 let help = match problem.is_some() {
                     true => format!("it says {said}"),
-                    false => format!("it says {}", quoted(reply.json().as_ref())),
+                    false => format!("it says {}", quoted_value(reply.json().as_ref())),
                 };
-                return out.push(different(span, message).help(help));
+                return out.push(other_answer(span, message).help(help));
             }
         }
         let body = reply.json();
         if let Some(wanted) = &then.body {
-            compare(wanted, body.as_ref(), "body", &self.names, out);
+            compare_answer(wanted, body.as_ref(), "body", &self.names, out);
         }
         if let Some(wanted) = &then.rows {
             let items = body.as_ref().and_then(|body| body.get("items"));
-            compare(wanted, items.or(body.as_ref()), "rows", &self.names, out);
+            compare_answer(wanted, items.or(body.as_ref()), "rows", &self.names, out);
         }
         for (name, wanted) in &then.headers {
             let got = reply.header(&name.text).map(Json::from);
@@ -342,17 +342,17 @@ impl Stage<'_> {
             Some(Ok(text)) => {
                 let message = format!(
                     "`{path}` is {}, expected {}",
-                    quoted(got),
-                    quoted(Some(&Json::from(text)))
+                    quoted_value(got),
+                    quoted_value(Some(&Json::from(text)))
                 );
-                out.push(different(wanted.span(), message));
+                out.push(other_answer(wanted.span(), message));
             }
             Some(Err(wrong)) => out.push(*wrong),
-            None => compare(wanted, got, &path, &self.names, out),
+            None => compare_answer(wanted, got, &path, &self.names, out),
         }
     }
 
-    fn keep(&mut self, step: &Step, reply: &Reply, out: &mut Vec<Diagnostic>) {
+    fn keep(&mut self, step: &ScenarioStep, reply: &Reply, out: &mut Vec<Diagnostic>) {
         let body = reply.json();
         for (name, from) in &step.keep {
             let value = match from.text.split_once('.') {
@@ -364,7 +364,7 @@ impl Stage<'_> {
                 Some(value) => self.names.put(&name.text, value),
                 None => {
                     let message = format!("the answer has no `{}` to keep", from.text);
-                    let missing = different(from.span, message);
+                    let missing = other_answer(from.span, message);
                     out.push(missing.help("what is kept is named such as `body.id` or `header.ETag`"));
                 }
             }
@@ -381,7 +381,7 @@ fn at<'a>(body: &'a Json, path: &str) -> Option<&'a Json> {
 }
 
 /// How many of several calls answered with which status.
-fn counts(step: &Step, replies: &[Reply], out: &mut Vec<Diagnostic>) {
+fn counts(step: &ScenarioStep, replies: &[Reply], out: &mut Vec<Diagnostic>) {
     if step.then.each.is_empty() {
         return;
     }
@@ -401,7 +401,7 @@ fn counts(step: &Step, replies: &[Reply], out: &mut Vec<Diagnostic>) {
         .collect();
     let place = step.then.each.first().map(|(_, _, span)| *span);
     if let Some(span) = place.filter(|_| seen != wanted) {
-        out.push(different(
+        out.push(other_answer(
             span,
             format!("the answers by status are {{{}}}", shown.join(", ")),
         ));
@@ -409,7 +409,7 @@ fn counts(step: &Step, replies: &[Reply], out: &mut Vec<Diagnostic>) {
 }
 
 /// Compares what the answer says it consumed.
-fn capacity(step: &Step, reply: &Reply, out: &mut Vec<Diagnostic>) {
+fn capacity(step: &ScenarioStep, reply: &Reply, out: &mut Vec<Diagnostic>) {
     let consumed = reply.header("singlet-capacity").unwrap_or_default();
     let units = |name: &str| {
         let found = consumed
@@ -423,7 +423,7 @@ fn capacity(step: &Step, reply: &Reply, out: &mut Vec<Diagnostic>) {
                 "the call consumes {} {name} units, expected at most {most}",
                 units(name)
             );
-            out.push(different(span, message));
+            out.push(other_answer(span, message));
         }
     }
 }

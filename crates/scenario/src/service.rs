@@ -19,7 +19,7 @@ use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 use tokio::task::JoinHandle;
 
-use crate::file::Caller;
+use crate::file::ScenarioCaller;
 
 /// Signs the tokens of scenarios; a service of scenarios lives for a moment and is reached from this machine alone.
 const SECRET: &str = "the secret of scenarios";
@@ -248,15 +248,15 @@ impl Running {
     }
 
     /// The header that shows who calls.
-    pub fn credentials(&self, caller: &Caller) -> Result<Option<(String, String)>, String> {
+    pub fn credentials(&self, caller: &ScenarioCaller) -> Result<Option<(String, String)>, String> {
         let model = self.engine.model();
         match caller {
-            Caller::Nobody => Ok(None),
-            Caller::ApiKey(role) => {
+            ScenarioCaller::Nobody => Ok(None),
+            ScenarioCaller::ApiKey(role) => {
                 let header = model.callers.api_key_header.clone().unwrap_or_default();
                 Ok(Some((header, self.secret.local_api_key(&model.name, role))))
             }
-            Caller::Token(said) => {
+            ScenarioCaller::Token(said) => {
                 let mut claims = serde_json::Map::new();
                 for (name, value) in said {
                     match model.callers.claim(name) {

@@ -7,7 +7,7 @@ use singlet_store::{Result, StoreError, StreamEvent, StreamRecord};
 
 use crate::convert::item_from_stream;
 use crate::error::from_sdk;
-use crate::shards::{Place, Shard};
+use crate::shards::{Shard, ShardPlace};
 use crate::streams::ShardCalls;
 
 #[async_trait]
@@ -33,10 +33,10 @@ impl ShardCalls for Client {
         Ok((shards.collect(), description.last_evaluated_shard_id))
     }
 
-    async fn open_iterator(&self, stream: &str, shard: &str, place: &Place) -> Result<String> {
+    async fn open_iterator(&self, stream: &str, shard: &str, place: &ShardPlace) -> Result<String> {
         let (kind, sequence) = match place {
-            Place::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence.clone())),
-            Place::Perhaps | Place::Start | Place::End => (ShardIteratorType::TrimHorizon, None),
+            ShardPlace::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence.clone())),
+            ShardPlace::Perhaps | ShardPlace::Start | ShardPlace::End => (ShardIteratorType::TrimHorizon, None),
         };
         let request = self
             .get_shard_iterator()

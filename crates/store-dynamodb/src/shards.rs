@@ -28,7 +28,7 @@ pub(crate) struct Shard {
 
 /// How far the shards of one stream are read, in the order they are visited next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct StreamProgress {
     /// The stream's name. A stream that is turned off and on again is another one.
     pub(crate) stream: String,
     /// When the shards were last listed, in seconds since 1970: what is new since has no older changes.
@@ -43,14 +43,14 @@ pub(crate) struct Progress {
 pub(crate) struct ShardProgress {
     pub(crate) shard: String,
     pub(crate) parent: Option<String>,
-    pub(crate) place: Place,
+    pub(crate) place: ShardPlace,
     /// When it was last read, in seconds since 1970; before that, an instant at which it was not there yet.
     pub(crate) read_at: i64,
 }
 
 /// A place in a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ShardPlace {
     /// Before its first change, if it is still there: nobody has listed it, and a shard that is listed comes after it.
     Perhaps,
     /// Before its first change.
@@ -61,23 +61,23 @@ pub(crate) enum Place {
     End,
 }
 
-impl Place {
+impl ShardPlace {
     pub(crate) fn text(&self) -> &str {
         match self {
-            Place::Perhaps => "perhaps",
-            Place::Start => "start",
-            Place::After(sequence) => sequence,
-            Place::End => "end",
+            ShardPlace::Perhaps => "perhaps",
+            ShardPlace::Start => "start",
+            ShardPlace::After(sequence) => sequence,
+            ShardPlace::End => "end",
         }
     }
 
     fn parse(text: &str) -> Option<Self> {
         match text {
-            "perhaps" => Some(Place::Perhaps),
-            "start" => Some(Place::Start),
-            "end" => Some(Place::End),
+            "perhaps" => Some(ShardPlace::Perhaps),
+            "start" => Some(ShardPlace::Start),
+            "end" => Some(ShardPlace::End),
             number if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Some(Place::After(number.to_owned()))
+                Some(ShardPlace::After(number.to_owned()))
             }
             _ => None,
         }
@@ -85,11 +85,11 @@ impl Place {
 }
 
 /// A position from which changes are missing.
-pub(crate) fn lost(why: impl Into<String>) -> StoreError {
+pub(crate) fn lost_position(why: impl Into<String>) -> StoreError {
     StoreError::new(ErrorKind::PositionLost, why)
 }
 
-impl Progress {
+impl StreamProgress {
     /// Before everything that is kept.
     pub(crate) fn at_start(stream: &str, now: i64) -> Self {
         Self {
@@ -107,8 +107,8 @@ impl Progress {
             shard: shard.id.clone(),
             parent: shard.parent.clone(),
             place: match shard.is_closed {
-                true => Place::End,
-                false => Place::Start,
+                true => ShardPlace::End,
+                false => ShardPlace::Start,
             },
             read_at: now,
         };
@@ -119,7 +119,7 @@ impl Progress {
             known.push(ShardProgress {
                 shard: parent.clone(),
                 parent: None,
-                place: Place::End,
+                place: ShardPlace::End,
                 read_at: now,
             });
         }
@@ -152,7 +152,7 @@ impl Progress {
             Ok(ShardProgress {
                 shard: shard.to_owned(),
                 parent: Some(parent.to_owned()).filter(|parent| parent != "-"),
-                place: Place::parse(place).ok_or_else(foreign)?,
+                place: ShardPlace::parse(place).ok_or_else(foreign)?,
                 read_at: read_at.parse().map_err(|_| foreign())?,
             })
         });
@@ -178,14 +178,14 @@ impl Progress {
     /// Refuses a position of another stream, or one that is so old that changes may have gone unread.
     pub(crate) fn is_kept(&self, stream: &str, now: i64) -> Result<()> {
         if self.stream != stream {
-            return Err(lost(
+            return Err(lost_position(
                 "the position is of another stream: it was turned off and on again",
             ));
         }
-        let unread = self.shards.iter().filter(|shard| shard.place != Place::End);
+        let unread = self.shards.iter().filter(|shard| shard.place != ShardPlace::End);
         let oldest = unread.map(|shard| shard.read_at).chain([self.listed_at]).min();
         match oldest.is_some_and(|oldest| now.saturating_sub(oldest) >= READ_SECONDS_MAX) {
-            true => Err(lost(
+            true => Err(lost_position(
                 "the stream was last read at this position more than 23 hours ago, and changes are kept for 24",
             )),
             false => Ok(()),
@@ -194,7 +194,7 @@ impl Progress {
 
     /// Whether the shards are to be listed: after a while, where one was read to its end since, and where none is left to read.
     pub(crate) fn is_to_be_listed(&self, now: i64, every_seconds: i64) -> bool {
-        let has_ended = |shard: &ShardProgress| shard.place == Place::End && shard.read_at >= self.listed_at;
+        let has_ended = |shard: &ShardProgress| shard.place == ShardPlace::End && shard.read_at >= self.listed_at;
         // A clock that was set back does not keep anybody from looking.
         !(0..every_seconds).contains(&now.saturating_sub(self.listed_at))
             || self.shards.iter().any(has_ended)
@@ -208,7 +208,7 @@ impl Progress {
         let is_listed = |id: &str| listed.iter().any(|shard| shard.id == id);
         self.shards.retain(|shard| {
             let may_come_back = now.saturating_sub(shard.read_at) < ENDED_SECONDS_MAX;
-            shard.place != Place::End || may_come_back || is_listed(&shard.shard)
+            shard.place != ShardPlace::End || may_come_back || is_listed(&shard.shard)
         });
         for shard in listed {
             if self.place(&shard.id).is_some() {
@@ -217,14 +217,14 @@ impl Progress {
             if let Some(parent) = shard.parent.as_ref().filter(|parent| !is_listed(parent))
                 && self.place(parent).is_none()
             {
-                self.add(parent, None, Place::Perhaps);
+                self.add(parent, None, ShardPlace::Perhaps);
             }
-            self.add(&shard.id, shard.parent.clone(), Place::Start);
+            self.add(&shard.id, shard.parent.clone(), ShardPlace::Start);
         }
         self.listed_at = now;
     }
 
-    fn add(&mut self, shard: &str, parent: Option<String>, place: Place) {
+    fn add(&mut self, shard: &str, parent: Option<String>, place: ShardPlace) {
         self.shards.push(ShardProgress {
             shard: shard.to_owned(),
             parent,
@@ -236,10 +236,10 @@ impl Progress {
     /// Whether a shard may be read: its parent is read to its end, or was before anything is known.
     pub(crate) fn is_due(&self, shard: &ShardProgress) -> bool {
         let parent = shard.parent.as_deref().and_then(|parent| self.place(parent));
-        shard.place != Place::End && parent.is_none_or(|place| *place == Place::End)
+        shard.place != ShardPlace::End && parent.is_none_or(|place| *place == ShardPlace::End)
     }
 
-    fn place(&self, shard: &str) -> Option<&Place> {
+    fn place(&self, shard: &str) -> Option<&ShardPlace> {
         self.shards
             .iter()
             .find(|progress| progress.shard == shard)
@@ -259,21 +259,21 @@ mod tests {
             place,
             read_at: 1_794_830_400,
         };
-        let all = Progress {
+        let all = StreamProgress {
             shards: vec![
-                shard("a", None, Place::Start),
-                shard("z", None, Place::Perhaps),
-                shard("b", Some("a"), Place::After("123".to_owned())),
-                shard("c", Some("b"), Place::End),
+                shard("a", None, ShardPlace::Start),
+                shard("z", None, ShardPlace::Perhaps),
+                shard("b", Some("a"), ShardPlace::After("123".to_owned())),
+                shard("c", Some("b"), ShardPlace::End),
             ],
-            ..Progress::at_start("arn:aws:dynamodb:eu:1:table/t/stream/2026-11-17T00:00:00.000", 7)
+            ..StreamProgress::at_start("arn:aws:dynamodb:eu:1:table/t/stream/2026-11-17T00:00:00.000", 7)
         };
-        assert_eq!(Progress::from_text(&all.to_text()).unwrap(), all);
-        let begun = Progress {
+        assert_eq!(StreamProgress::from_text(&all.to_text()).unwrap(), all);
+        let begun = StreamProgress {
             began_at: Some(6),
             ..all
         };
-        assert_eq!(Progress::from_text(&begun.to_text()).unwrap(), begun);
+        assert_eq!(StreamProgress::from_text(&begun.to_text()).unwrap(), begun);
         for foreign in [
             "",
             "nonsense",
@@ -286,7 +286,10 @@ mod tests {
             "a start\n",
             "000000000000000000010000000000",
         ] {
-            assert!(Progress::from_text(foreign).unwrap_err().is_bad_request(), "{foreign}");
+            assert!(
+                StreamProgress::from_text(foreign).unwrap_err().is_bad_request(),
+                "{foreign}"
+            );
         }
     }
 }

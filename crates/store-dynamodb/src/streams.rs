@@ -34,7 +34,7 @@ use singlet_store::{
     Result, STREAM_PAGE_RECORDS_MAX, StoreError, StreamPage, StreamPosition, StreamRecord, StreamRequest,
 };
 
-use crate::shards::{Place, Progress, Shard, ShardProgress, lost};
+use crate::shards::{Shard, ShardPlace, ShardProgress, StreamProgress, lost_position};
 
 /// The most pages of shards that are listed; a page has up to 100.
 pub(crate) const SHARD_PAGES_MAX: usize = 100;
@@ -56,7 +56,7 @@ pub(crate) trait ShardCalls: Send + Sync {
     async fn list_shards(&self, stream: &str, after: Option<String>) -> Result<(Vec<Shard>, Option<String>)>;
 
     /// An iterator at a place of a shard.
-    async fn open_iterator(&self, stream: &str, shard: &str, place: &Place) -> Result<String>;
+    async fn open_iterator(&self, stream: &str, shard: &str, place: &ShardPlace) -> Result<String>;
 
     /// Records at an iterator, and the iterator behind them; none at the end of a closed shard.
     async fn read_iterator(&self, iterator: &str, limit: usize) -> Result<(Vec<StreamRecord>, Option<String>)>;
@@ -68,16 +68,16 @@ pub(crate) trait ShardCalls: Send + Sync {
 pub(crate) struct Iterators(Mutex<HashMap<String, String>>);
 
 impl Iterators {
-    fn name(stream: &str, shard: &str, place: &Place) -> String {
+    fn name(stream: &str, shard: &str, place: &ShardPlace) -> String {
         format!("{stream} {shard} {}", place.text())
     }
 
-    fn take(&self, stream: &str, shard: &str, place: &Place) -> Option<String> {
+    fn take(&self, stream: &str, shard: &str, place: &ShardPlace) -> Option<String> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(&Self::name(stream, shard, place))
     }
 
-    fn keep(&self, stream: &str, shard: &str, place: &Place, iterator: String) {
+    fn keep(&self, stream: &str, shard: &str, place: &ShardPlace, iterator: String) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= ITERATORS_MAX {
             all.clear();
@@ -111,11 +111,11 @@ impl StreamReading<'_> {
             )));
         }
         let mut progress = match &request.position {
-            StreamPosition::Start => Progress::at_start(self.stream, self.now),
-            StreamPosition::After(text) => Progress::from_text(text)?,
+            StreamPosition::Start => StreamProgress::at_start(self.stream, self.now),
+            StreamPosition::After(text) => StreamProgress::from_text(text)?,
             StreamPosition::Latest => {
                 let shards = self.all_shards().await?;
-                let progress = Progress::at_open_shards(self.stream, self.now, &shards);
+                let progress = StreamProgress::at_open_shards(self.stream, self.now, &shards);
                 return Ok(page(Vec::new(), &progress));
             }
         };
@@ -145,7 +145,7 @@ impl StreamReading<'_> {
 
     /// Reads shards in turn until the page is full. Those that were read go to the back, so that a busy shard does not
     /// starve the others; nor does one that is throttled.
-    async fn read_shards(&self, progress: &mut Progress, limit: usize) -> Result<Vec<StreamRecord>> {
+    async fn read_shards(&self, progress: &mut StreamProgress, limit: usize) -> Result<Vec<StreamRecord>> {
         let due: Vec<bool> = progress.shards.iter().map(|shard| progress.is_due(shard)).collect();
         let (mut records, mut first, mut last) = (Vec::new(), Vec::new(), Vec::new());
         let (mut reads, mut throttled) = (0, None);
@@ -179,7 +179,9 @@ impl StreamReading<'_> {
 
     async fn read_shard(&self, mut shard: ShardProgress, limit: usize) -> Result<(ShardProgress, Vec<StreamRecord>)> {
         let (at, mut next) = match self.records_at(&shard, limit).await {
-            Err(error) if shard.place == Place::Perhaps && error.is_position_lost() => (At::Opened(Vec::new()), None),
+            Err(error) if shard.place == ShardPlace::Perhaps && error.is_position_lost() => {
+                (At::Opened(Vec::new()), None)
+            }
             answer => answer?,
         };
         let (mut records, reads) = match at {
@@ -195,9 +197,9 @@ impl StreamReading<'_> {
         shard.read_at = self.now;
         // That a shard is closed, or a page empty, says nothing: only where there is no further iterator it has ended.
         let place = match (&next, records.last()) {
-            (None, _) => Place::End,
-            (Some(_), Some(last)) => Place::After(last.sequence.clone()),
-            (Some(_), None) if shard.place == Place::Perhaps => Place::Start,
+            (None, _) => ShardPlace::End,
+            (Some(_), Some(last)) => ShardPlace::After(last.sequence.clone()),
+            (Some(_), None) if shard.place == ShardPlace::Perhaps => ShardPlace::Start,
             (Some(_), None) => shard.place,
         };
         if let Some(iterator) = next {
@@ -217,7 +219,7 @@ impl StreamReading<'_> {
         }
         let opened = self.calls.open_iterator(self.stream, &shard.shard, &shard.place).await;
         let iterator = opened.map_err(|error| match error.is_not_found() {
-            true => lost(format!("shard `{}` is gone, and was not read to its end", shard.shard)),
+            true => lost_position(format!("shard `{}` is gone, and was not read to its end", shard.shard)),
             false => error,
         })?;
         let (records, next) = self.calls.read_iterator(&iterator, limit).await?;
@@ -233,7 +235,7 @@ enum At {
     Remembered(Vec<StreamRecord>),
 }
 
-fn page(records: Vec<StreamRecord>, progress: &Progress) -> StreamPage {
+fn page(records: Vec<StreamRecord>, progress: &StreamProgress) -> StreamPage {
     StreamPage {
         records,
         next: StreamPosition::After(progress.to_text()),

@@ -16,24 +16,24 @@ use singlet_runtime::{Attributes, Bounds, Scope, values};
 
 use crate::bench::Row;
 use crate::oracle::{self, Question};
-use counting::counted;
-use meaning::Meaning;
+use counting::count_answer;
+use meaning::PlaceMeaning;
 
 /// What a read means.
 #[derive(Debug)]
-pub struct Meant {
+pub struct MeantRead {
     /// The rows that are asked for, in their order.
     pub rows: Vec<Attributes>,
     /// Why there is no answer.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<OracleRefusal>,
     /// Whether the answer hangs on the order of rows that the model leaves open, so that several are right.
     pub ambiguous: bool,
-    meaning: Meaning,
+    meaning: PlaceMeaning,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum OracleRefusal {
     /// What is asked for is not there, or not to be seen.
     NotFound,
     /// The caller may not.
@@ -46,20 +46,20 @@ pub enum Refusal {
     Several,
 }
 
-enum Stop {
-    Refused(Refusal),
+enum AnswerStop {
+    Refused(OracleRefusal),
     Failed(EvaluateError),
 }
 
-impl From<EvaluateError> for Stop {
+impl From<EvaluateError> for AnswerStop {
     fn from(error: EvaluateError) -> Self {
-        Stop::Failed(error)
+        AnswerStop::Failed(error)
     }
 }
 
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Self {
-        Stop::Refused(refusal)
+impl From<OracleRefusal> for AnswerStop {
+    fn from(refusal: OracleRefusal) -> Self {
+        AnswerStop::Refused(refusal)
     }
 }
 
@@ -68,7 +68,7 @@ impl From<Refusal> for Stop {
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn meant(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Result<Meant, EvaluateError> {
+pub fn meant_read(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Result<MeantRead, EvaluateError> {
     let mut meant = answered(model, read, rows, scope, false)?;
     let lists = read.each.is_some() || read.lets.iter().any(|bound| matches!(bound.value, LetValue::Read(_)));
     if lists {
@@ -78,19 +78,25 @@ pub fn meant(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Resu
     Ok(meant)
 }
 
-fn answered(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>, turned: bool) -> Result<Meant, EvaluateError> {
-    let refused = |refusal| Meant {
+fn answered(
+    model: &Model,
+    read: &Read,
+    rows: &[Row],
+    scope: Scope<'_>,
+    turned: bool,
+) -> Result<MeantRead, EvaluateError> {
+    let refused = |refusal| MeantRead {
         rows: Vec::new(),
         refusal: Some(refusal),
         ambiguous: false,
-        meaning: Meaning::Value(Value::Null),
+        meaning: PlaceMeaning::Value(Value::Null),
     };
     let args = match arguments(read, scope) {
         Ok(args) => args,
-        Err(Stop::Refused(refusal)) => return Ok(refused(refusal)),
-        Err(Stop::Failed(error)) => return Err(error),
+        Err(AnswerStop::Refused(refusal)) => return Ok(refused(refusal)),
+        Err(AnswerStop::Failed(error)) => return Err(error),
     };
-    let asked = Asked {
+    let asked = AnswerSearch {
         model,
         read,
         rows,
@@ -99,32 +105,32 @@ fn answered(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>, turned: 
         chooses: Cell::new(false),
     };
     match asked.answer() {
-        Ok((rows, meaning)) => Ok(Meant {
+        Ok((rows, meaning)) => Ok(MeantRead {
             rows,
             refusal: None,
             ambiguous: asked.chooses.get(),
             meaning,
         }),
-        Err(Stop::Refused(refusal)) => Ok(Meant {
+        Err(AnswerStop::Refused(refusal)) => Ok(MeantRead {
             ambiguous: asked.chooses.get(),
             ..refused(refusal)
         }),
-        Err(Stop::Failed(error)) => Err(error),
+        Err(AnswerStop::Failed(error)) => Err(error),
     }
 }
 
 /// What was sent, with the defaults of what was not.
-fn arguments(read: &Read, scope: Scope<'_>) -> Result<Attributes, Stop> {
+fn arguments(read: &Read, scope: Scope<'_>) -> Result<Attributes, AnswerStop> {
     let sent = scope.args;
     if sent.keys().any(|name| read.arg(name).is_none()) {
-        return Err(Refusal::Request.into());
+        return Err(OracleRefusal::Request.into());
     }
     let nothing = Attributes::new();
     let mut args = Attributes::new();
     for arg in &read.args {
         match (sent.get(&arg.name), &arg.default) {
             (Some(value), _) => {
-                let value = values::checked(value, &arg.ty).map_err(|_| Refusal::Request)?;
+                let value = values::checked(value, &arg.ty).map_err(|_| OracleRefusal::Request)?;
                 args.insert(arg.name.clone(), value);
             }
             (None, Some(default)) => {
@@ -139,7 +145,7 @@ fn arguments(read: &Read, scope: Scope<'_>) -> Result<Attributes, Stop> {
                 args.extend(value.map(|value| (arg.name.clone(), value)));
             }
             (None, None) if arg.optional => {}
-            (None, None) => return Err(Refusal::Request.into()),
+            (None, None) => return Err(OracleRefusal::Request.into()),
         }
     }
     let optional = read.args.iter().filter(|arg| arg.optional && arg.default.is_none());
@@ -152,11 +158,11 @@ fn arguments(read: &Read, scope: Scope<'_>) -> Result<Attributes, Stop> {
     };
     match read.combinations.is_empty() || read.combinations.iter().any(is_known) {
         true => Ok(args),
-        false => Err(Refusal::Request.into()),
+        false => Err(OracleRefusal::Request.into()),
     }
 }
 
-struct Asked<'a> {
+struct AnswerSearch<'a> {
     model: &'a Model,
     read: &'a Read,
     rows: &'a [Row],
@@ -167,8 +173,8 @@ struct Asked<'a> {
     chooses: Cell<bool>,
 }
 
-impl Asked<'_> {
-    fn answer(&self) -> Result<(Vec<Attributes>, Meaning), Stop> {
+impl AnswerSearch<'_> {
+    fn answer(&self) -> Result<(Vec<Attributes>, PlaceMeaning), AnswerStop> {
         let read = self.read;
         self.admit(self.scope, false)?;
         let mut bound = Attributes::new();
@@ -185,7 +191,7 @@ impl Asked<'_> {
                     bound.insert(name.name.clone(), value);
                 }
                 None if name.optional => {}
-                None => return Err(Refusal::NotFound.into()),
+                None => return Err(OracleRefusal::NotFound.into()),
             }
         }
         let scope = Scope {
@@ -194,7 +200,7 @@ impl Asked<'_> {
         };
         self.admit(scope, true)?;
         let Some(selection) = &read.selection else {
-            return Ok((Vec::new(), Meaning::Fields(self.with(None, scope)?)));
+            return Ok((Vec::new(), PlaceMeaning::Fields(self.with(None, scope)?)));
         };
         let mut selection = selection.clone();
         if let Some(reverse) = &read.reverse
@@ -208,29 +214,31 @@ impl Asked<'_> {
         }
         let own = self.selected(&selection, Some(&read.allow), true, scope)?;
         let meaning = match selection.kind {
-            SelectionKind::Count => Meaning::Value(counted(&selection, &own, scope)?),
-            SelectionKind::Get { optional: false } if own.is_empty() => return Err(Refusal::NotFound.into()),
-            SelectionKind::Get { .. } if is_several(&selection, &own) => return Err(Refusal::Several.into()),
+            SelectionKind::Count => PlaceMeaning::Value(count_answer(&selection, &own, scope)?),
+            SelectionKind::Get { optional: false } if own.is_empty() => return Err(OracleRefusal::NotFound.into()),
+            SelectionKind::Get { .. } if is_several(&selection, &own) => return Err(OracleRefusal::Several.into()),
             SelectionKind::Get { .. } if own.is_empty() => self.shape_of_nothing(scope)?,
             SelectionKind::Get { .. } => {
                 let first = self.groups(&selection, &own)?.into_iter().next().unwrap_or_default();
-                Meaning::One(self.shaped(&first, scope)?)
+                PlaceMeaning::One(self.shaped(&first, scope)?)
             }
-            SelectionKind::Find if own.is_empty() && read.empty == Some(404) => return Err(Refusal::NotFound.into()),
+            SelectionKind::Find if own.is_empty() && read.empty == Some(404) => {
+                return Err(OracleRefusal::NotFound.into());
+            }
             SelectionKind::Find => {
                 let mut groups = Vec::new();
                 for group in self.groups(&selection, &own)? {
                     groups.push(self.shaped(&group, scope)?);
                 }
                 let most = most_of(&selection, usize::MAX);
-                Meaning::Rows { groups, most }
+                PlaceMeaning::Rows { groups, most }
             }
         };
         Ok((own, meaning))
     }
 
     /// What `allow` says of the caller, or of rows that were named.
-    fn admit(&self, scope: Scope<'_>, of_rows: bool) -> Result<(), Stop> {
+    fn admit(&self, scope: Scope<'_>, of_rows: bool) -> Result<(), AnswerStop> {
         for clause in self.read.allow.conjuncts() {
             let names = clause.any(|part| matches!(part.kind, ExprKind::Bound(_)));
             let is_of_a_row = !clause.attributes().is_empty();
@@ -238,16 +246,16 @@ impl Asked<'_> {
                 continue;
             }
             return Err(match (of_rows, self.scope.caller.authenticated) {
-                (true, _) => Refusal::NotFound.into(),
-                (false, true) => Refusal::Forbidden.into(),
-                (false, false) => Refusal::Unauthenticated.into(),
+                (true, _) => OracleRefusal::NotFound.into(),
+                (false, true) => OracleRefusal::Forbidden.into(),
+                (false, false) => OracleRefusal::Unauthenticated.into(),
             });
         }
         Ok(())
     }
 
     /// What a name of `let` stands for.
-    fn named(&self, bound: &Let, scope: Scope<'_>) -> Result<Option<Value>, Stop> {
+    fn named(&self, bound: &Let, scope: Scope<'_>) -> Result<Option<Value>, AnswerStop> {
         Ok(match &bound.value {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => self.row_of(*entity, key, scope)?.map(Value::M),
@@ -265,20 +273,22 @@ impl Asked<'_> {
                     rows.extend(group.into_iter().map(Value::M));
                 }
                 match selection.kind {
-                    SelectionKind::Get { .. } if is_several(selection, &found) => return Err(Refusal::Several.into()),
+                    SelectionKind::Get { .. } if is_several(selection, &found) => {
+                        return Err(OracleRefusal::Several.into());
+                    }
                     SelectionKind::Get { .. } => rows.into_iter().next(),
                     SelectionKind::Find => {
                         rows.truncate(most_of(selection, usize::MAX));
                         Some(Value::L(rows))
                     }
-                    SelectionKind::Count => Some(counted(selection, &found, scope)?),
+                    SelectionKind::Count => Some(count_answer(selection, &found, scope)?),
                 }
             }
         })
     }
 
     /// The row with a key, as it is now.
-    fn row_of(&self, id: EntityId, key: &[(String, Expr)], scope: Scope<'_>) -> Result<Option<Attributes>, Stop> {
+    fn row_of(&self, id: EntityId, key: &[(String, Expr)], scope: Scope<'_>) -> Result<Option<Attributes>, AnswerStop> {
         let Some(entity) = self.model.entity(id) else {
             return Ok(None);
         };
@@ -311,7 +321,7 @@ impl Asked<'_> {
             allow,
             is_own,
         };
-        oracle::rows(self.model, question, self.rows, scope)
+        oracle::meant_rows(self.model, question, self.rows, scope)
     }
 
     /// Rows that are equal in the order, together.
@@ -342,22 +352,22 @@ impl Asked<'_> {
     }
 
     /// What is shown where there is no row: nothing, or the shape with what does not hang on one.
-    fn shape_of_nothing(&self, scope: Scope<'_>) -> Result<Meaning, EvaluateError> {
+    fn shape_of_nothing(&self, scope: Scope<'_>) -> Result<PlaceMeaning, EvaluateError> {
         Ok(match &self.read.returns {
-            Return::Usual | Return::Nothing => Meaning::One(Vec::new()),
-            Return::Value(expr) => Meaning::Value(evaluate(expr, &scope)?.unwrap_or(Value::Null)),
+            Return::Usual | Return::Nothing => PlaceMeaning::One(Vec::new()),
+            Return::Value(expr) => PlaceMeaning::Value(evaluate(expr, &scope)?.unwrap_or(Value::Null)),
             Return::Fields(fields) => {
                 let mut map = Attributes::new();
                 for (name, expr) in fields {
                     map.extend(evaluate(expr, &scope)?.map(|value| (name.clone(), value)));
                 }
-                Meaning::Value(Value::M(map))
+                PlaceMeaning::Value(Value::M(map))
             }
         })
     }
 
     /// Rows as they are shown, with what comes with each.
-    fn shaped(&self, rows: &[Attributes], scope: Scope<'_>) -> Result<Vec<Meaning>, Stop> {
+    fn shaped(&self, rows: &[Attributes], scope: Scope<'_>) -> Result<Vec<PlaceMeaning>, AnswerStop> {
         let mut all = Vec::new();
         for row in rows {
             let with = self.with(Some(row), scope)?;
@@ -373,28 +383,35 @@ impl Asked<'_> {
                     Value::M(map)
                 }
             };
-            all.push(Meaning::Row(own, with));
+            all.push(PlaceMeaning::Row(own, with));
         }
         Ok(all)
     }
 
     /// What comes with a row, or with nothing.
-    fn with(&self, parent: Option<&Attributes>, scope: Scope<'_>) -> Result<BTreeMap<String, Meaning>, Stop> {
+    fn with(
+        &self,
+        parent: Option<&Attributes>,
+        scope: Scope<'_>,
+    ) -> Result<BTreeMap<String, PlaceMeaning>, AnswerStop> {
         let scope = Scope { row: parent, ..scope };
         let mut parts = BTreeMap::new();
         for part in &self.read.with {
             let selection = &part.selection;
             let rows = self.selected(selection, part.allow.as_ref(), false, scope)?;
             let groups = self.groups(selection, &rows)?;
-            let plain = |group: Vec<Attributes>| -> Vec<Meaning> {
+            let plain = |group: Vec<Attributes>| -> Vec<PlaceMeaning> {
                 let rows = group.into_iter();
-                rows.map(|row| Meaning::Row(Value::M(row), BTreeMap::new())).collect()
+                rows.map(|row| PlaceMeaning::Row(Value::M(row), BTreeMap::new()))
+                    .collect()
             };
             let meaning = match selection.kind {
-                SelectionKind::Count => Meaning::Value(counted(selection, &rows, scope)?),
-                SelectionKind::Get { .. } if is_several(selection, &rows) => return Err(Refusal::Several.into()),
-                SelectionKind::Get { .. } => Meaning::One(groups.into_iter().next().map(plain).unwrap_or_default()),
-                SelectionKind::Find => Meaning::Rows {
+                SelectionKind::Count => PlaceMeaning::Value(count_answer(selection, &rows, scope)?),
+                SelectionKind::Get { .. } if is_several(selection, &rows) => return Err(OracleRefusal::Several.into()),
+                SelectionKind::Get { .. } => {
+                    PlaceMeaning::One(groups.into_iter().next().map(plain).unwrap_or_default())
+                }
+                SelectionKind::Find => PlaceMeaning::Rows {
                     groups: groups.into_iter().map(plain).collect(),
                     most: most_of(selection, Bounds::USUAL.beside_rows_max),
                 },
@@ -405,13 +422,18 @@ impl Asked<'_> {
     }
 
     /// One answer for each element.
-    fn each(&self, each: &Each, selection: &Selection, scope: Scope<'_>) -> Result<(Vec<Attributes>, Meaning), Stop> {
+    fn each(
+        &self,
+        each: &Each,
+        selection: &Selection,
+        scope: Scope<'_>,
+    ) -> Result<(Vec<Attributes>, PlaceMeaning), AnswerStop> {
         let elements = match evaluate(&each.list, &scope)? {
             Some(Value::L(elements)) => elements,
             _ => Vec::new(),
         };
         if elements.len() as u64 > each.at_most {
-            return Err(Refusal::Request.into());
+            return Err(OracleRefusal::Request.into());
         }
         let (mut all, mut answers) = (Vec::new(), Vec::new());
         for element in elements {
@@ -435,7 +457,7 @@ impl Asked<'_> {
             answers.push(vec![self.of_element(selection, &groups, scope)?]);
             all.extend(found);
         }
-        let meaning = Meaning::Rows {
+        let meaning = PlaceMeaning::Rows {
             groups: answers,
             most: usize::MAX,
         };
@@ -447,27 +469,27 @@ impl Asked<'_> {
         selection: &Selection,
         groups: &[Vec<Attributes>],
         scope: Scope<'_>,
-    ) -> Result<Meaning, EvaluateError> {
+    ) -> Result<PlaceMeaning, EvaluateError> {
         let Return::Fields(fields) = &self.read.returns else {
             let value = match &self.read.returns {
                 Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
                 _ => Value::M(Attributes::new()),
             };
-            return Ok(Meaning::Value(value));
+            return Ok(PlaceMeaning::Value(value));
         };
         let mut shown = BTreeMap::new();
         for (name, expr) in fields {
             let is_rows = matches!(&expr.kind, ExprKind::Word(Word::Rows));
             if is_rows {
-                let plain = |row: &Attributes| Meaning::Row(Value::M(row.clone()), BTreeMap::new());
+                let plain = |row: &Attributes| PlaceMeaning::Row(Value::M(row.clone()), BTreeMap::new());
                 let groups = groups.iter().map(|group| group.iter().map(plain).collect()).collect();
                 let most = most_of(selection, usize::MAX);
-                shown.insert(name.clone(), Meaning::Rows { groups, most });
+                shown.insert(name.clone(), PlaceMeaning::Rows { groups, most });
             } else if let Some(value) = evaluate(expr, &scope)? {
-                shown.insert(name.clone(), Meaning::Value(value));
+                shown.insert(name.clone(), PlaceMeaning::Value(value));
             }
         }
-        Ok(Meaning::Fields(shown))
+        Ok(PlaceMeaning::Fields(shown))
     }
 }
 
@@ -478,7 +500,7 @@ fn is_equal(
     row: &Attributes,
 ) -> Result<bool, EvaluateError> {
     match group.first() {
-        Some(first) => Ok(oracle::compare(model, selection, first, row)?.is_eq()),
+        Some(first) => Ok(oracle::compare_rows(model, selection, first, row)?.is_eq()),
         None => Ok(true),
     }
 }
@@ -495,7 +517,7 @@ fn most_of(selection: &Selection, unless_said: usize) -> usize {
     limit.unwrap_or(unless_said)
 }
 
-impl Meant {
+impl MeantRead {
     /// How an answer differs from what is meant: all rows of a list, or the one value that is answered.
     pub fn difference(&self, _model: &Model, read: &Read, got: &[Value]) -> Option<String> {
         let finds = read.selection.as_ref().map(|selection| selection.kind) == Some(SelectionKind::Find);

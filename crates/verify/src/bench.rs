@@ -13,7 +13,7 @@ use singlet_runtime::{
 };
 use singlet_store::{KeyRange, SortRange, Store};
 
-use crate::answer::{Refusal, meant};
+use crate::answer::{OracleRefusal, meant_read};
 use crate::metered::Metered;
 use crate::mismatch::Mismatch;
 use crate::predicted::{WorkedCosts, page_difference, worked_costs};
@@ -34,14 +34,14 @@ pub struct Bench {
     meter: Arc<Metered>,
     text: String,
     rows: Vec<Row>,
-    given: Given,
+    given: BenchGiven,
     /// What reads cost: it takes long to say, and is said once.
     worked: OnceLock<WorkedCosts>,
 }
 
 /// What an engine is opened with beside its model.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct BenchGiven {
     /// Values of the model's settings.
     pub settings: Attributes,
     /// The bounds.
@@ -100,10 +100,10 @@ impl Bench {
     ///
     /// Where the model has errors, or a row cannot be stored.
     pub async fn open(text: &str, store: Arc<dyn Store>, rows: Vec<Row>, now: i64) -> Result<Self, BenchError> {
-        Bench::open_with(text, store, rows, now, Given::default()).await
+        Bench::open_with(text, store, rows, now, BenchGiven::default()).await
     }
 
-    /// The same with values of the model's settings, and with other bounds.
+    /// Opens as [`Bench::open`] does, with values of the model's settings, and with other bounds.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Bench {
         store: Arc<dyn Store>,
         rows: Vec<Row>,
         now: i64,
-        given: Given,
+        given: BenchGiven,
     ) -> Result<Self, BenchError> {
         let spec = table::spec(&load_model(text)?);
         store.create_table(&spec).await.map_err(RuntimeError::from)?;
@@ -132,7 +132,7 @@ impl Bench {
         store: Arc<dyn Store>,
         rows: Vec<Row>,
         now: i64,
-        given: Given,
+        given: BenchGiven,
     ) -> Result<Self, BenchError> {
         Bench::with_items(text, store, rows, now, given).map(|(bench, _)| bench)
     }
@@ -143,7 +143,7 @@ impl Bench {
         store: Arc<dyn Store>,
         rows: Vec<Row>,
         now: i64,
-        given: Given,
+        given: BenchGiven,
     ) -> Result<(Self, Vec<Item>), BenchError> {
         let model = load_model(text)?;
         let meter = Metered::new(store);
@@ -234,7 +234,7 @@ impl Bench {
             return Ok(Outcome::Unplanned(reason));
         }
         let scope = scope(&self.engine, case.now, &case.args, &case.caller);
-        let meant = meant(model, read, &self.rows, scope);
+        let meant = meant_read(model, read, &self.rows, scope);
         if meant.as_ref().is_ok_and(|meant| meant.ambiguous) {
             return Ok(Outcome::Ambiguous);
         }
@@ -243,7 +243,9 @@ impl Bench {
         let what = match (&answer, &meant) {
             (Ok(()), Ok(meant)) => match meant.refusal {
                 // Where a page may end before its first row, an empty list has pages too.
-                Some(Refusal::NotFound) if read.empty.is_some() && read.requests.is_some() && got.is_empty() => None,
+                Some(OracleRefusal::NotFound) if read.empty.is_some() && read.requests.is_some() && got.is_empty() => {
+                    None
+                }
                 Some(refusal) => Some(format!("an answer comes where {refusal:?} is meant")),
                 None => meant.difference(model, read, &got),
             },
@@ -251,11 +253,11 @@ impl Bench {
             (Err(RuntimeError::Stored(what)), _) => Some(what.clone()),
             (Err(_), Err(_)) => None,
             (Err(error), Ok(meant)) => match (error, meant.refusal) {
-                (RuntimeError::Request(_), Some(Refusal::Request))
-                | (RuntimeError::NotFound, Some(Refusal::NotFound))
-                | (RuntimeError::Several(_), Some(Refusal::Several))
-                | (RuntimeError::Forbidden, Some(Refusal::Forbidden))
-                | (RuntimeError::Unauthenticated, Some(Refusal::Unauthenticated)) => None,
+                (RuntimeError::Request(_), Some(OracleRefusal::Request))
+                | (RuntimeError::NotFound, Some(OracleRefusal::NotFound))
+                | (RuntimeError::Several(_), Some(OracleRefusal::Several))
+                | (RuntimeError::Forbidden, Some(OracleRefusal::Forbidden))
+                | (RuntimeError::Unauthenticated, Some(OracleRefusal::Unauthenticated)) => None,
                 (RuntimeError::Request(_), _) => return Ok(Outcome::Refused),
                 (error, refusal) => Some(format!("the read fails: {error} (meant: {refusal:?})")),
             },

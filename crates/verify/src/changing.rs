@@ -6,7 +6,7 @@ use singlet_model::model::{Read, Return, SelectionKind};
 use singlet_runtime::{Request, RuntimeError, load};
 use singlet_store::DeleteRequest;
 
-use crate::answer::meant;
+use crate::answer::meant_read;
 use crate::bench::{Bench, Case, PAGES_MAX, Row, scope};
 use crate::writes::world;
 
@@ -30,13 +30,14 @@ impl Bench {
             return None;
         }
         let scope = scope(self.engine(), case.now, &case.args, &case.caller);
-        let all = meant(model, read, self.rows(), scope).ok()?;
+        let all = meant_read(model, read, self.rows(), scope).ok()?;
         // The versions of one thing stay or change together: which one is the current one hangs on the others.
         let first_version = |at: usize| {
             let (name, row) = self.rows().get(at)?;
             let entity = model.entity_named(name).filter(|entity| entity.history.is_some())?;
-            let identity = world::identity(model, entity.id, row);
-            let is_it = |(known, other): &Row| known == name && world::identity(model, entity.id, other) == identity;
+            let identity = world::row_identity(model, entity.id, row);
+            let is_it =
+                |(known, other): &Row| known == name && world::row_identity(model, entity.id, other) == identity;
             self.rows().iter().position(is_it)
         };
         let is_restless = |at: usize| {
@@ -48,7 +49,7 @@ impl Bench {
             .filter(|(at, _)| !is_restless(*at))
             .map(|(_, row)| row.clone())
             .collect();
-        let kept = meant(model, read, &kept, scope).ok()?;
+        let kept = meant_read(model, read, &kept, scope).ok()?;
         if all.refusal.is_some() || kept.refusal.is_some() || all.rows.is_empty() {
             return None;
         }

@@ -19,7 +19,7 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// The same way from its beginning.
+    /// This way through the choices again, from its beginning.
     pub(crate) fn again(&self) -> Self {
         Choices {
             script: self.script.clone(),
@@ -58,7 +58,7 @@ impl Choices {
         self.draws.get() && self.numbers.is_none()
     }
 
-    /// The same way from its beginning, with the numbers that draws may have given.
+    /// This way through the choices again, from its beginning, with the numbers that draws may have given.
     pub(crate) fn with_numbers(&self, numbers: Vec<u64>) -> Self {
         Choices {
             numbers: Some(numbers),

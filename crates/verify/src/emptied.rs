@@ -7,17 +7,17 @@ use singlet_store::{Result, Store, StoreLayer, TableSpec};
 
 /// A store in which a table is made anew though it is there.
 #[derive(Debug)]
-pub struct Emptied(Arc<dyn Store>);
+pub struct EmptiedStore(Arc<dyn Store>);
 
-impl Emptied {
+impl EmptiedStore {
     /// Around a store whose tables are nobody else's.
     pub fn around(inner: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::new(Emptied(inner))
+        Arc::new(EmptiedStore(inner))
     }
 }
 
 #[async_trait]
-impl StoreLayer for Emptied {
+impl StoreLayer for EmptiedStore {
     fn beneath(&self) -> &dyn Store {
         &*self.0
     }

@@ -12,7 +12,7 @@ use singlet_store::{
 
 /// A request that reads, and what it consumed.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct MeteredRequest {
     /// What was called.
     pub call: Call,
     /// The index; the table, if there is none.
@@ -29,7 +29,7 @@ pub struct Sent {
 #[derive(Debug)]
 pub struct Metered {
     inner: Arc<dyn Store>,
-    sent: Mutex<Vec<Sent>>,
+    sent: Mutex<Vec<MeteredRequest>>,
 }
 
 impl Metered {
@@ -40,13 +40,13 @@ impl Metered {
     }
 
     /// What was asked since this was asked last.
-    pub fn taken(&self) -> Vec<Sent> {
+    pub fn taken(&self) -> Vec<MeteredRequest> {
         std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn remember(&self, call: Call, index: Option<&String>, promise: Consistency, consumed: &Consumed, shown: String) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.push(Sent {
+        sent.push(MeteredRequest {
             call,
             index: index.cloned(),
             consistency: promise,

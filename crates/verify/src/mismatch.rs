@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use singlet_item::Value;
 use singlet_runtime::{Attributes, Bounds, values};
 
-use crate::bench::{Case, Given, Row};
+use crate::bench::{BenchGiven, Case, Row};
 
 /// The most rows that are shown of an answer.
 const ANSWERS_SHOWN_MAX: usize = 30;
@@ -23,7 +23,7 @@ pub struct Mismatch {
     /// The case.
     pub case: Case,
     /// Settings and bounds.
-    pub given: Given,
+    pub given: BenchGiven,
     /// The plan.
     pub plan: String,
     /// The keys that are asked for, a line for each range.

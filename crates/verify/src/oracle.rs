@@ -35,7 +35,7 @@ pub struct Question<'a> {
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn rows(
+pub fn meant_rows(
     model: &Model,
     question: Question<'_>,
     rows: &[Row],
@@ -72,7 +72,7 @@ pub fn rows(
 /// # Errors
 ///
 /// Where a value is out of the range of its type.
-pub fn compare(
+pub fn compare_rows(
     model: &Model,
     selection: &Selection,
     a: &Attributes,
@@ -166,8 +166,8 @@ fn identity(entity: &Entity, history: &History, row: &Attributes) -> String {
 
 /// A row as it is at the scope's instant, with what is computed; none where it has expired.
 fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<Attributes>, EvaluateError> {
-    let row = world::computed(entity, row.clone(), scope)?;
-    world::seen(entity, &row, scope)
+    let row = world::compute_row(entity, row.clone(), scope)?;
+    world::live_row(entity, &row, scope)
 }
 
 fn means(question: Question<'_>, row: &Attributes, scope: Scope<'_>) -> Result<bool, EvaluateError> {
@@ -199,7 +199,7 @@ fn sorted(model: &Model, selection: &Selection, rows: Vec<Attributes>) -> Result
     let mut failed = None;
     let mut sorted = rows;
     sorted.sort_by(|a, b| {
-        compare(model, selection, a, b).unwrap_or_else(|error| {
+        compare_rows(model, selection, a, b).unwrap_or_else(|error| {
             failed = Some(error);
             Ordering::Equal
         })

@@ -8,14 +8,14 @@ use singlet_plan::cost::{Call, RequestCost, Sizes, Worked};
 use singlet_plan::read::Combination;
 use singlet_plan::read::ReadPlan;
 
-use crate::metered::Sent;
+use crate::metered::MeteredRequest;
 
 /// What is wrong with what one page asked of the store, if anything is. Of a first page that is no longer than the plan's, what
 /// it costs is known too.
 pub(crate) fn page_difference(
     model: &Model,
     combination: &Combination,
-    sent: &[Sent],
+    sent: &[MeteredRequest],
     worked: Option<Worked>,
 ) -> Option<String> {
     let known = || combination.requests.iter().chain(&combination.apart);
@@ -77,7 +77,7 @@ pub(crate) fn worked_costs<'p>(model: &Model, plans: impl Iterator<Item = &'p Re
 /// By read, and by the optional arguments that are sent.
 pub(crate) type WorkedCosts = BTreeMap<String, Vec<(Vec<String>, Worked)>>;
 
-fn is_of(model: &Model, combination: &Combination, cost: &RequestCost, sent: &Sent) -> bool {
+fn is_of(model: &Model, combination: &Combination, cost: &RequestCost, sent: &MeteredRequest) -> bool {
     let name = |index| model.index(index).map(|index| index.name.clone());
     // A circle has several covers, each on an index of its own: the request decides.
     let covers = combination.parts.iter().flat_map(|part| &part.plan.covers);

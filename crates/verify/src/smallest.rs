@@ -8,9 +8,9 @@ use singlet_model::Source;
 use singlet_runtime::Attributes;
 use singlet_store::Store;
 
-use crate::bench::{Bench, Given, Row};
+use crate::bench::{Bench, BenchGiven, Row};
 use crate::mismatch::Mismatch;
-use crate::shrink::{AsyncShows, Tree, smallest_model};
+use crate::shrink::{AsyncShows, ShrinkTree, smallest_model};
 
 /// Makes a store without tables.
 pub type StoreMaker<'a> = &'a (dyn Fn() -> Arc<dyn Store> + Sync);
@@ -31,7 +31,7 @@ pub async fn smallest_case(mismatch: Mismatch, store: StoreMaker<'_>) -> Mismatc
         until: Instant::now() + SHRINKING_MAX,
     };
     let mut known = mismatch;
-    let alone = Tree::read(&known.model).and_then(|tree| without_other_reads(&tree, &known.case.read));
+    let alone = ShrinkTree::read(&known.model).and_then(|tree| without_other_reads(&tree, &known.case.read));
     let mut usual = known.clone();
     usual.given.bounds = Default::default();
     if let Some(smaller) = shown_again(&known.model, &known.rows, &usual, shrinking).await {
@@ -44,7 +44,7 @@ pub async fn smallest_case(mismatch: Mismatch, store: StoreMaker<'_>) -> Mismatc
     }
     known = fewer_rows(known, shrinking).await;
     let text = known.model.clone();
-    let mut shows = Shows {
+    let mut shows = MismatchShows {
         known: known.clone(),
         shrinking,
     };
@@ -52,12 +52,12 @@ pub async fn smallest_case(mismatch: Mismatch, store: StoreMaker<'_>) -> Mismatc
     fewer_rows(shows.known, shrinking).await
 }
 
-struct Shows<'a> {
+struct MismatchShows<'a> {
     known: Mismatch,
     shrinking: Shrinking<'a>,
 }
 
-impl AsyncShows for Shows<'_> {
+impl AsyncShows for MismatchShows<'_> {
     fn shows<'a>(&'a mut self, text: &'a str) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
         Box::pin(async move {
             let again = shown_again(text, &self.known.rows, &self.known, self.shrinking).await;
@@ -71,16 +71,16 @@ impl AsyncShows for Shows<'_> {
 }
 
 /// The tree with one read.
-fn without_other_reads(tree: &Tree, read: &str) -> Option<Tree> {
-    let Tree::Map(entries) = tree else { return None };
+fn without_other_reads(tree: &ShrinkTree, read: &str) -> Option<ShrinkTree> {
+    let ShrinkTree::Map(entries) = tree else { return None };
     let mut entries = entries.clone();
     for (name, value) in &mut entries {
-        if let ("reads", Tree::Map(reads)) = (name.as_str(), value) {
+        if let ("reads", ShrinkTree::Map(reads)) = (name.as_str(), value) {
             reads.retain(|(name, _)| name == read);
         }
     }
     entries.retain(|(name, _)| name != "estimates" && name != "accept");
-    Some(Tree::Map(entries))
+    Some(ShrinkTree::Map(entries))
 }
 
 /// First large parts of the rows, then one after the other, then their attributes.
@@ -144,8 +144,8 @@ async fn shown_again(text: &str, rows: &[Row], known: &Mismatch, shrinking: Shri
         }
         kept.push((name.clone(), row));
     }
-    let given = Given {
-        settings: declared(&model, &known.given.settings),
+    let given = BenchGiven {
+        settings: declared_settings(&model, &known.given.settings),
         bounds: known.given.bounds,
         costs: known.what.contains("read units"),
     };
@@ -157,7 +157,7 @@ async fn shown_again(text: &str, rows: &[Row], known: &Mismatch, shrinking: Shri
 }
 
 /// The settings that a model still has.
-pub(crate) fn declared(model: &singlet_model::Model, settings: &Attributes) -> Attributes {
+pub(crate) fn declared_settings(model: &singlet_model::Model, settings: &Attributes) -> Attributes {
     let known = |name: &String| model.settings.iter().any(|setting| setting.name == *name);
     let kept = settings.iter().filter(|(name, _)| known(name));
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()

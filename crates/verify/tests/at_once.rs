@@ -9,12 +9,12 @@
 
 mod support;
 
-use singlet_verify::bench::Given;
+use singlet_verify::bench::BenchGiven;
 use singlet_verify::generate;
 use singlet_verify::interleaved::Interleaved;
 use singlet_verify::run::{NOW, rng_of};
-use singlet_verify::writes::sequence::{self, pasteable};
-use singlet_verify::writes::{AT_ONCE_MAX, Draw, Op, Sequence, names_its_rows};
+use singlet_verify::writes::sequence::{self, operation_lines};
+use singlet_verify::writes::{AT_ONCE_MAX, Draw, Op, WriteSequence, names_its_rows};
 use support::{memory, setting};
 
 /// Made-up models, operations that fill each table, and rounds of operations at once.
@@ -31,7 +31,7 @@ async fn operations_at_once_come_to_what_some_order_of_them_does() {
         let text = generate::writes::model(&mut rng).text();
         let store = Interleaved::around(memory(), rng.fork());
         // A write that is none: another model.
-        let Ok(mut sequence) = Sequence::open(&text, store, Given::default()).await else {
+        let Ok(mut sequence) = WriteSequence::open(&text, store, BenchGiven::default()).await else {
             continue;
         };
         let mut sizes = rng.fork();
@@ -54,7 +54,7 @@ async fn operations_at_once_come_to_what_some_order_of_them_does() {
                 together.push(Op { number, write, request });
             }
             ops.extend(together.clone());
-            let shown = || format!("seed {seed}, model {model}\n{}\n{text}", pasteable(&ops));
+            let shown = || format!("seed {seed}, model {model}\n{}\n{text}", operation_lines(&ops));
             match together.as_slice() {
                 [one] => {
                     let outcome = sequence.step(one).await;
@@ -103,14 +103,14 @@ writes:
 async fn a_row_that_ends_meanwhile_is_not_removed() {
     for seed in 0..40 {
         let store = Interleaved::around(memory(), rng_of(seed, 0));
-        let mut sequence = Sequence::open(ENDING, store, Given::default()).await.unwrap();
+        let mut sequence = WriteSequence::open(ENDING, store, BenchGiven::default()).await.unwrap();
         let caller = r#"true - - {"id":"ada"}"#;
         let lines = [
             format!(r#"1 {NOW} room {caller} {{"id":"a","name":"x"}}"#),
             format!(r#"2 {NOW} end {caller} {{"id":"a","ends":"2026-11-16T08:00:00.000Z"}}"#),
             format!(r#"3 {NOW} remove {caller} {{"id":"a"}}"#),
         ];
-        let ops = sequence::parsed(sequence.model(), &lines.join("\n")).unwrap();
+        let ops = sequence::parse_operations(sequence.model(), &lines.join("\n")).unwrap();
         let (first, together) = ops.split_first().unwrap();
         sequence.step(first).await.unwrap();
         let came = sequence.step_at_once(together).await;

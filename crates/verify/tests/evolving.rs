@@ -17,7 +17,7 @@ use singlet_evolve::{Way, compare_models, whole_way};
 use singlet_item::Value;
 use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Setting};
-use singlet_verify::bench::Given;
+use singlet_verify::bench::BenchGiven;
 use singlet_verify::generate::{self, Generated};
 use singlet_verify::run::{NOW, rng_of};
 use singlet_verify::{Bench, Case, Outcome};
@@ -197,7 +197,7 @@ fn seen_by(model: &Model, rows: &Rows, renamed: Option<(&str, &str)>) -> Rows {
 
 struct Reading<'a> {
     generated: &'a Generated,
-    given: Given,
+    given: BenchGiven,
     cases: usize,
 }
 
@@ -263,9 +263,9 @@ async fn what_is_called_free_is_read_rightly_both_ways() {
                 continue;
             }
             *free.entry(changed.word).or_default() += 1;
-            let given = Given {
+            let given = BenchGiven {
                 settings: generated.settings.clone(),
-                ..Given::default()
+                ..BenchGiven::default()
             };
             let mut reading = Reading {
                 generated: &generated,

@@ -14,7 +14,7 @@ use singlet_plan::read::plan_read;
 use singlet_runtime::{Attributes, Bounds, Request};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
-use singlet_verify::bench::{Given, Row};
+use singlet_verify::bench::{BenchGiven, Row};
 use singlet_verify::{Bench, Case, Outcome};
 
 fn text(text: impl Into<String>) -> Value {
@@ -312,13 +312,13 @@ async fn a_row_past_the_first_page_of_an_index_is_found_beside_a_list() {
     };
     let model = model("UTC", "    all: {partition: AP, sort: AS}\n", ONE_KEY);
     for rows_per_call in [1, 2, 3, 9, 10] {
-        let given = Given {
+        let given = BenchGiven {
             bounds: Bounds {
                 rows_per_call,
                 filtered_rows_min: 1,
                 ..Bounds::USUAL
             },
-            ..Given::default()
+            ..BenchGiven::default()
         };
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
         let bench = Bench::open_with(&model, store, rows(9).collect(), 0, given)

@@ -28,7 +28,7 @@ use singlet_model::types::Type;
 use singlet_model::{Model, Source};
 use singlet_plan::read::plan_read;
 use singlet_runtime::{Attributes, Engine, values};
-use singlet_verify::mutants::{Mutant, mutants};
+use singlet_verify::mutants::{Mutant, all_mutants};
 use singlet_verify::probe::{self, Options, Subject};
 use support::{memory, rng, setting};
 
@@ -134,7 +134,7 @@ fn settings() -> Attributes {
 fn mutants_of(text: &str) -> Vec<Mutant> {
     let mut model = model_of(text);
     let mut plans: Vec<_> = model.reads.iter().map(|read| plan_read(&model, read)).collect();
-    mutants(&mut model, &mut plans)
+    all_mutants(&mut model, &mut plans)
 }
 
 /// Whether verify finds a mistake, and what it says of it.

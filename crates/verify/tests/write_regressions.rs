@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use singlet_store_embedded::EmbeddedStore;
-use singlet_verify::bench::Given;
-use singlet_verify::writes::{Outcome, Sequence, sequence};
+use singlet_verify::bench::BenchGiven;
+use singlet_verify::writes::{ExpectedOutcome, WriteSequence, sequence};
 
 /// How every model here begins.
 const HEAD: &str = "singlet: 1
@@ -210,29 +210,29 @@ writes:
 "#;
 
 /// An empty table of a model that begins as all do.
-async fn opened(model: &str) -> Sequence {
+async fn opened(model: &str) -> WriteSequence {
     let store = Arc::new(EmbeddedStore::memory().unwrap());
     let model = format!("{HEAD}{model}");
-    Sequence::open(&model, store, Given::default()).await.unwrap()
+    WriteSequence::open(&model, store, BenchGiven::default()).await.unwrap()
 }
 
 /// Operations as `write version arguments`, a second apart, by a caller without credentials; what the last one comes to.
 async fn last(lines: &[&str]) -> String {
     let mut all = opened(MODEL).await;
-    let mut outcome = Outcome::BadRequest;
+    let mut outcome = ExpectedOutcome::BadRequest;
     for (at, line) in lines.iter().enumerate() {
         let (write, rest) = line.split_once(' ').unwrap();
         let (version, args) = rest.split_once(' ').unwrap();
         let now = 1_794_830_400_500 + 1_000 * at as i64;
         let line = format!("{at} {now} {write} false - {version} {{}} {args}");
-        let ops = sequence::parsed(all.model(), &line).unwrap();
+        let ops = sequence::parse_operations(all.model(), &line).unwrap();
         for op in ops {
             outcome = all.step(&op).await.unwrap_or_else(|what| panic!("{line}: {what}"));
         }
     }
     match outcome {
-        Outcome::Done { status, .. } => status.to_string(),
-        Outcome::Refused(any) => any.first().unwrap().name.clone(),
+        ExpectedOutcome::Done { status, .. } => status.to_string(),
+        ExpectedOutcome::Refused(any) => any.first().unwrap().name.clone(),
         other => format!("{other:?}"),
     }
 }
@@ -423,18 +423,19 @@ writes:
   write: {args: {id: string 1..9}, allow: "true", do: [{line: {id: args.id}}]}
 "#;
     let mut sequence = opened(model).await;
-    let ops = sequence::parsed(sequence.model(), "1 1794830400500 write true - - {} {\"id\": \"a\"}").unwrap();
+    let ops =
+        sequence::parse_operations(sequence.model(), "1 1794830400500 write true - - {} {\"id\": \"a\"}").unwrap();
     let outcome = sequence.step(ops.first().unwrap()).await.unwrap();
-    assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
+    assert!(matches!(outcome, ExpectedOutcome::Done { .. }), "{outcome:?}");
 }
 
 /// A model of a test's own, and operations as `at seconds, write, arguments`, by somebody; the rows in the end.
-async fn rows_after(model: &str, lines: &[(i64, &str, &str, &str)]) -> Sequence {
+async fn rows_after(model: &str, lines: &[(i64, &str, &str, &str)]) -> WriteSequence {
     let mut all = opened(model).await;
     for (at, (seconds, write, args, meant)) in lines.iter().enumerate() {
         let now = 1_794_830_400_500 + 1_000 * seconds;
         let line = format!("{at} {now} {write} true - - {{\"id\":\"ada\"}} {args}");
-        for op in sequence::parsed(all.model(), &line).unwrap() {
+        for op in sequence::parse_operations(all.model(), &line).unwrap() {
             let outcome = all.step(&op).await.unwrap_or_else(|what| panic!("{line}: {what}"));
             assert_eq!(outcome.word(), *meant, "{line}");
         }

@@ -20,7 +20,7 @@ use singlet_model::types::Type;
 use singlet_model::{Model, Source};
 use singlet_plan::write::possible_refusals;
 use singlet_runtime::{Attributes, values};
-use singlet_verify::bench::Given;
+use singlet_verify::bench::BenchGiven;
 use singlet_verify::run::writes::{WriteTally, sequence_cases};
 use singlet_verify::writes::Draw;
 use unreached::{SELDOM, UNREACHED};
@@ -102,7 +102,14 @@ fn writes_in(text: &str) -> u64 {
 }
 
 /// One table, and operations on it until one differs.
-async fn run(name: &str, text: &str, given: &Given, draw: &mut Draw, tally: &mut WriteTally, failures: &mut usize) {
+async fn run(
+    name: &str,
+    text: &str,
+    given: &BenchGiven,
+    draw: &mut Draw,
+    tally: &mut WriteTally,
+    failures: &mut usize,
+) {
     if let Err(what) = sequence_cases(text, given, draw, &memory, tally).await {
         failed(name, &what, failures);
     }
@@ -155,9 +162,9 @@ async fn the_five_systems_do_what_they_mean() {
     let mut wrong: Vec<String> = Vec::new();
     let mut failures = 0;
     let retention = values::from_text("30d", &Type::Duration).unwrap();
-    let given = Given {
+    let given = BenchGiven {
         settings: Attributes::from([("retention".to_owned(), retention)]),
-        ..Given::default()
+        ..BenchGiven::default()
     };
     let texts = SYSTEMS.map(|(name, ..)| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{name}"));

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use singlet_item::{Item, Value};
-use singlet_runtime::{Engine, Figures, GroupValues, figure_values, group_row};
+use singlet_runtime::{Engine, GroupValues, TallyFigures, figure_values, group_row};
 use singlet_store::PutRequest;
 
 use super::heads::KnownTally;
@@ -165,7 +165,7 @@ impl Building {
         engine: &Engine,
         known: &KnownTally,
         group: &GroupValues,
-        figures: &Figures,
+        figures: &TallyFigures,
     ) -> Result<PutRequest, FollowError> {
         let mut item = group_row(engine.model(), &known.tally.name, self.generation, group)?;
         item.extend(figure_values(figures).map(|(name, number)| (name, Value::N(number))));

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_runtime::{Engine, Figures, GroupValues, TallyHead, figure_values, group_row};
+use singlet_runtime::{Engine, GroupValues, TallyFigures, TallyHead, figure_values, group_row};
 use singlet_store::{
     Cancellation, ErrorKind, Path, STREAM_PAGE_RECORDS_MAX, StoreError, TransactWrite, Update, UpdateRequest,
     UpdateReturn,
@@ -286,7 +286,7 @@ impl TallyFollower {
         mut broken: Vec<Option<String>>,
         now: i64,
     ) -> Result<(), FollowError> {
-        let netted: Vec<Vec<(GroupValues, Figures)>> = netted
+        let netted: Vec<Vec<(GroupValues, TallyFigures)>> = netted
             .into_iter()
             .map(|netted| netted.into_groups().collect())
             .collect();
@@ -318,7 +318,7 @@ impl TallyFollower {
 
     fn writes(
         &self,
-        netted: &[Vec<(GroupValues, Figures)>],
+        netted: &[Vec<(GroupValues, TallyFigures)>],
         broken: &[Option<String>],
     ) -> Result<(Vec<TransactWrite>, Vec<KnownTally>), FollowError> {
         let mut writes = Vec::new();
@@ -345,7 +345,7 @@ impl TallyFollower {
         Ok((writes, after))
     }
 
-    fn add_figures(&self, row: Item, figures: &Figures) -> UpdateRequest {
+    fn add_figures(&self, row: Item, figures: &TallyFigures) -> UpdateRequest {
         let key = self.followers.key_of(&row);
         let mut update = Update::new();
         for (name, value) in row.into_iter().filter(|(name, _)| !key.contains_key(name)) {

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use singlet_item::Item;
 use singlet_model::evaluate::EvaluateError;
 use singlet_model::model::Tally;
-use singlet_runtime::{Attributes, Engine, Figures, GroupValues, group_prefix};
+use singlet_runtime::{Attributes, Engine, GroupValues, TallyFigures, group_prefix};
 
 use crate::change::Change;
 use crate::decode::{ChangeDecoder, Misfit, fitting_row};
 use crate::reader::Told;
 
 /// What a row has in a tally: its group, and what it adds to it.
-pub(super) type InTally = Option<(GroupValues, Figures)>;
+pub(super) type InTally = Option<(GroupValues, TallyFigures)>;
 
 /// What a page comes to in each group of one tally, by the text of the group's key.
 #[derive(Default)]
 pub(super) struct Netted {
-    groups: BTreeMap<String, (GroupValues, Figures)>,
+    groups: BTreeMap<String, (GroupValues, TallyFigures)>,
 }
 
 impl Netted {
@@ -31,12 +31,15 @@ impl Netted {
         let Some((group, figures)) = row else { return Ok(()) };
         // The generation does not matter here: it tells groups of one tally apart.
         let text = group_prefix(0, &group);
-        let there = self.groups.entry(text).or_insert_with(|| (group, Figures::default()));
+        let there = self
+            .groups
+            .entry(text)
+            .or_insert_with(|| (group, TallyFigures::default()));
         there.1.add(&figures, is_added)
     }
 
     /// The groups in which anything differs.
-    pub fn into_groups(self) -> impl Iterator<Item = (GroupValues, Figures)> {
+    pub fn into_groups(self) -> impl Iterator<Item = (GroupValues, TallyFigures)> {
         self.groups.into_values().filter(|(_, figures)| !figures.is_nothing())
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use singlet_http::{Limits, Server};
-use singlet_protocol::{Endpoint, Settings};
+use singlet_protocol::{Endpoint, EndpointSettings};
 
 use super::serve::{DATA_FOLDER, log, signal};
 use crate::model::fail;
@@ -55,8 +55,8 @@ impl Dynamodb {
     async fn listen(self) -> Result<ExitCode, ExitCode> {
         log::start(self.log, &self.log_level).map_err(|reason| fail(&reason))?;
         let text = self.store.unwrap_or_else(|| format!("embedded:{DATA_FOLDER}"));
-        let usual = Settings::default();
-        let settings = Settings {
+        let usual = EndpointSettings::default();
+        let settings = EndpointSettings {
             region: self.region.clone().unwrap_or(usual.region.clone()),
             ..usual
         };

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use clap::Args;
 use singlet_runtime::TableUse;
-use singlet_runtime::load::{self, LoadError, LoadOptions, LoadProgress, Loaded, RowSource};
+use singlet_runtime::load::{self, LoadError, LoadOptions, LoadProgress, LoadedRows, RowSource};
 
 use crate::model::ErrorArgs;
 use crate::store::{StoreArgs, now};
@@ -84,7 +84,7 @@ impl Load {
     }
 }
 
-fn said(loaded: &Loaded) -> ExitCode {
+fn said(loaded: &LoadedRows) -> ExitCode {
     let mut text = format!("{} rows, {} items", loaded.rows, loaded.items);
     if loaded.there > 0 {
         text.push_str(&format!("; {} there already", counted_u64(loaded.there)));

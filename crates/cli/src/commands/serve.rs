@@ -399,12 +399,12 @@ impl Serve {
         // The systems are asked each time: a model that is taken up may have another table.
         let guard: Guard =
             Arc::new(move |table| served.systems().iter().any(|system| system.model().table.name == table));
-        let settings = singlet_protocol::Settings {
+        let settings = singlet_protocol::EndpointSettings {
             guard: (!self.dynamodb_writes).then_some(guard),
             guard_help: "it is served, and what its model promises would be passed by; write through the service, or \
                          start it with `--dynamodb-writes`"
                 .to_owned(),
-            ..singlet_protocol::Settings::default()
+            ..singlet_protocol::EndpointSettings::default()
         };
         let endpoint = Endpoint::new(Arc::clone(&deployment.store), settings);
         dynamodb::run(server, endpoint, async move {

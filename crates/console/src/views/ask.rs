@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use singlet_http::metrics::Operation;
+use singlet_http::metrics::OperationLabels;
 use singlet_item::{Item, Number};
 use singlet_model::Model;
 use singlet_model::model::{Argument, IdempotencyNeed, Read, Route, SelectionKind, Write};
@@ -373,7 +373,7 @@ fn status_of(refusal: &Json) -> u16 {
 }
 
 fn note_metrics(asking: &Asking<'_>, name: &str, status: u16, started: Instant, consumed: &Consumed) {
-    let of = Operation {
+    let of = OperationLabels {
         system: asking.system.name.clone(),
         operation: name.to_owned(),
     };

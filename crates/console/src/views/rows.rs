@@ -203,7 +203,7 @@ impl<'m> Shown<'m> {
             (None, Some(_)) => "kept",
             (None, None) => "row",
         };
-        let (row, misfit) = match row::stored(entity, item) {
+        let (row, misfit) = match row::decode_as_stored(entity, item) {
             Ok(row) => (Some(row), None),
             Err(error) => (None, Some(error.to_string())),
         };

@@ -128,7 +128,9 @@ fn hold_rows(running: &Running, cookie: &str, name: &str, engine: &Engine, parts
         let own = items
             .iter()
             .filter(|item| entity_of_item(model, item).is_some_and(|known| known.id == entity.id));
-        let expected: Vec<Json> = own.map(|item| typed_map(&row::stored(entity, item).unwrap())).collect();
+        let expected: Vec<Json> = own
+            .map(|item| typed_map(&row::decode_as_stored(entity, item).unwrap()))
+            .collect();
         let listed = listed(
             running,
             cookie,

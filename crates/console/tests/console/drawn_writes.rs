@@ -11,7 +11,7 @@ use singlet_runtime::{Attributes, Engine, Precondition, WriteRequest};
 use singlet_store::{ScanRequest, Store};
 use singlet_store_embedded::EmbeddedStore;
 use singlet_verify::generate::writes;
-use singlet_verify::writes::{Draw, Op, Sequence};
+use singlet_verify::writes::{Draw, Op, WriteSequence};
 
 use crate::running::{Options, Running, block_on, start, system_on};
 
@@ -153,7 +153,7 @@ struct Bench {
     cookie: String,
     engine: Arc<Engine>,
     name: String,
-    sequence: Sequence,
+    sequence: WriteSequence,
 }
 
 impl Bench {
@@ -169,7 +169,7 @@ impl Bench {
         Some(Bench {
             cookie,
             name: model.name.clone(),
-            sequence: Sequence::on(Arc::clone(&model), Arc::clone(&engine), Vec::new()),
+            sequence: WriteSequence::on(Arc::clone(&model), Arc::clone(&engine), Vec::new()),
             running,
             engine,
         })

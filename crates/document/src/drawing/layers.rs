@@ -1,6 +1,6 @@
 //! Which layer each box is in, and through which slots each arrow runs.
 
-use super::{Form, Graph, at};
+use super::{BoxForm, Graph, value_at};
 
 /// Pixels.
 pub const LINE_HEIGHT: f64 = 17.0;
@@ -14,11 +14,11 @@ const LANE_HALF: f64 = 8.0;
 #[derive(Debug)]
 pub struct Layered {
     /// Everything that has a place in a layer; the boxes first, in their order.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<LayerSlot>,
     /// The slots of each layer, from left to right.
     pub layers: Vec<Vec<usize>>,
     /// For each edge: its slots from top to bottom.
-    pub routes: Vec<Route>,
+    pub routes: Vec<EdgeRoute>,
     /// The slots above each slot that lines come from.
     pub above: Vec<Vec<usize>>,
     /// The slots below each slot that lines go to.
@@ -27,7 +27,7 @@ pub struct Layered {
 
 /// A place in a layer: how far it reaches to both sides of its line, and how high it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Slot {
+pub struct LayerSlot {
     /// To the left.
     pub left: f64,
     /// To the right.
@@ -40,7 +40,7 @@ pub struct Slot {
 
 /// The way of an edge.
 #[derive(Debug)]
-pub struct Route {
+pub struct EdgeRoute {
     /// Its slots, from the upper box to the lower one.
     pub slots: Vec<usize>,
     /// Which of them has the label.
@@ -59,7 +59,7 @@ pub fn text_width(text: &str) -> f64 {
 }
 
 /// Puts a graph into layers.
-pub fn layered(graph: &Graph) -> Layered {
+pub fn layer_graph(graph: &Graph) -> Layered {
     let upwards = upward_edges(graph);
     let ranks = ranks(graph, &upwards);
     let depth = ranks.iter().max().map_or(0, |most| most * 2 + 1);
@@ -80,8 +80,8 @@ pub fn layered(graph: &Graph) -> Layered {
             (edge.from, edge.to)
         };
         all.route(
-            (top, at(&ranks, top) * 2),
-            (bottom, at(&ranks, bottom) * 2),
+            (top, value_at(&ranks, top) * 2),
+            (bottom, value_at(&ranks, bottom) * 2),
             &edge.label,
             upwards,
         );
@@ -110,7 +110,7 @@ impl Layered {
     fn route(&mut self, (top, from): (usize, usize), (bottom, to): (usize, usize), label: &[String], upwards: bool) {
         // The label stands in the first odd layer on the way of the arrow.
         let labelled = if upwards { to.saturating_sub(1) } else { from + 1 };
-        let mut route = Route {
+        let mut route = EdgeRoute {
             slots: vec![top],
             label: None,
             upwards,
@@ -142,9 +142,9 @@ impl Layered {
     }
 }
 
-fn node_slot(node: &super::Node) -> Slot {
-    if node.form == Form::Dot {
-        return Slot {
+fn node_slot(node: &super::DrawnBox) -> LayerSlot {
+    if node.form == BoxForm::Dot {
+        return LayerSlot {
             left: 7.0,
             right: 7.0,
             height: 14.0,
@@ -159,7 +159,7 @@ fn node_slot(node: &super::Node) -> Slot {
     } else {
         lines * LINE_HEIGHT + 10.0
     };
-    Slot {
+    LayerSlot {
         left: width / 2.0,
         right: width / 2.0,
         height: 34.0 + body,
@@ -167,9 +167,9 @@ fn node_slot(node: &super::Node) -> Slot {
     }
 }
 
-fn label_slot(label: &[String]) -> Slot {
+fn label_slot(label: &[String]) -> LayerSlot {
     let width = label.iter().map(|text| text_width(text)).fold(0.0, f64::max);
-    Slot {
+    LayerSlot {
         left: LANE_HALF,
         right: LABEL_GAP + width,
         height: label.len() as f64 * LINE_HEIGHT,
@@ -177,8 +177,8 @@ fn label_slot(label: &[String]) -> Slot {
     }
 }
 
-fn lane() -> Slot {
-    Slot {
+fn lane() -> LayerSlot {
+    LayerSlot {
         left: LANE_HALF,
         right: LANE_HALF,
         height: 0.0,
@@ -225,7 +225,7 @@ fn ranks(graph: &Graph, upwards: &[bool]) -> Vec<usize> {
             } else {
                 (edge.from, edge.to)
             };
-            let least = at(&ranks, top) + 1;
+            let least = value_at(&ranks, top) + 1;
             if let Some(rank) = ranks.get_mut(bottom).filter(|rank| **rank < least) {
                 *rank = least;
                 settled = false;

@@ -20,25 +20,25 @@ pub struct Graph {
     /// What it shows, for those who cannot see it.
     pub title: String,
     /// The boxes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DrawnBox>,
     /// The arrows.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<DrawnArrow>,
 }
 
 /// A box.
 #[derive(Debug)]
-pub struct Node {
+pub struct DrawnBox {
     /// Its name.
     pub title: String,
     /// What stands below the name.
     pub lines: Vec<String>,
     /// Its form.
-    pub form: Form,
+    pub form: BoxForm,
 }
 
 /// The form of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum BoxForm {
     /// A box with sharp corners.
     Box,
     /// A state.
@@ -51,7 +51,7 @@ pub enum Form {
 
 /// An arrow.
 #[derive(Clone, Debug)]
-pub struct Edge {
+pub struct DrawnArrow {
     /// The box that it leaves.
     pub from: usize,
     /// The box that it reaches.
@@ -61,14 +61,14 @@ pub struct Edge {
     /// Whether it is broken.
     pub dashed: bool,
     /// What stands at its beginning.
-    pub tail: End,
+    pub tail: ArrowEnd,
     /// What stands at its end.
-    pub head: End,
+    pub head: ArrowEnd,
 }
 
 /// The end of an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ArrowEnd {
     /// Nothing.
     Plain,
     /// An arrow's head.
@@ -82,29 +82,29 @@ pub enum End {
 }
 
 /// The drawing; none where there is nothing to draw, or more than could be read.
-pub fn draw(graph: &Graph) -> Option<String> {
+pub fn draw_graph(graph: &Graph) -> Option<String> {
     let drawable = !graph.nodes.is_empty() && graph.nodes.len() <= DRAWN_NODES_MAX;
     if !drawable || graph.edges.len() > DRAWN_EDGES_MAX {
         return None;
     }
     let graph = merged(graph);
-    let mut layered = layers::layered(&graph);
-    order::untangle(&mut layered);
-    let placed = place::place(&graph, &layered);
-    Some(svg::paint(&graph, &layered, &placed))
+    let mut layered = layers::layer_graph(&graph);
+    order::order_layers(&mut layered);
+    let placed = place::place_slots(&graph, &layered);
+    Some(svg::paint_graph(&graph, &layered, &placed))
 }
 
 /// Arrows of one kind between the same boxes are one with several labels; an arrow back to its own box is a line in it.
 fn merged(graph: &Graph) -> Graph {
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<DrawnBox> = Vec::new();
     for node in &graph.nodes {
-        nodes.push(Node {
+        nodes.push(DrawnBox {
             title: node.title.clone(),
             lines: node.lines.clone(),
             form: node.form,
         });
     }
-    let mut edges: Vec<Edge> = Vec::new();
+    let mut edges: Vec<DrawnArrow> = Vec::new();
     for edge in &graph.edges {
         if edge.from == edge.to {
             if let Some(node) = nodes.get_mut(edge.from) {
@@ -112,8 +112,8 @@ fn merged(graph: &Graph) -> Graph {
             }
             continue;
         }
-        let same = |known: &&mut Edge| {
-            let ends = |edge: &Edge| (edge.from, edge.to, edge.dashed, edge.tail, edge.head);
+        let same = |known: &&mut DrawnArrow| {
+            let ends = |edge: &DrawnArrow| (edge.from, edge.to, edge.dashed, edge.tail, edge.head);
             ends(known) == ends(edge)
         };
         match edges.iter_mut().find(same) {
@@ -129,7 +129,7 @@ fn merged(graph: &Graph) -> Graph {
 }
 
 /// The value at a place; nothing where there is none.
-fn at<T: Copy + Default>(values: &[T], place: usize) -> T {
+fn value_at<T: Copy + Default>(values: &[T], place: usize) -> T {
     values.get(place).copied().unwrap_or_default()
 }
 
@@ -150,20 +150,20 @@ mod tests {
         Graph {
             title: "any".to_owned(),
             nodes: (0..nodes)
-                .map(|number| Node {
+                .map(|number| DrawnBox {
                     title: "n".repeat(1 + number),
                     lines: vec!["line".to_owned(); next(3)],
-                    form: Form::Box,
+                    form: BoxForm::Box,
                 })
                 .collect(),
             edges: (0..edges)
-                .map(|number| Edge {
+                .map(|number| DrawnArrow {
                     from: next(nodes),
                     to: next(nodes),
                     label: vec!["label".repeat(1 + number % 3); next(3)],
                     dashed: next(2) == 0,
-                    tail: End::One,
-                    head: End::Many,
+                    tail: ArrowEnd::One,
+                    head: ArrowEnd::Many,
                 })
                 .collect(),
         }
@@ -174,23 +174,26 @@ mod tests {
     fn nothing_stands_on_anything_else() {
         for seed in 0..300 {
             let graph = merged(&graph(seed));
-            let mut layered = layers::layered(&graph);
-            order::untangle(&mut layered);
-            let placed = place::place(&graph, &layered);
+            let mut layered = layers::layer_graph(&graph);
+            order::order_layers(&mut layered);
+            let placed = place::place_slots(&graph, &layered);
             let mut above = 0.0;
             for layer in &layered.layers {
                 let mut right = 0.0;
                 let mut bottom: f64 = above;
                 for slot in layer {
-                    let own = at(&layered.slots, *slot);
-                    let (top, end) = at(&placed.y, *slot);
-                    assert!(at(&placed.x, *slot) - own.left > right, "graph {seed}: slots overlap");
+                    let own = value_at(&layered.slots, *slot);
+                    let (top, end) = value_at(&placed.y, *slot);
+                    assert!(
+                        value_at(&placed.x, *slot) - own.left > right,
+                        "graph {seed}: slots overlap"
+                    );
                     assert!(top > above, "graph {seed}: layers overlap");
                     assert!(
                         end - top >= own.height - 0.01,
                         "graph {seed}: a slot is too low for its text"
                     );
-                    right = at(&placed.x, *slot) + own.right;
+                    right = value_at(&placed.x, *slot) + own.right;
                     bottom = bottom.max(end);
                 }
                 assert!(right < placed.size.0, "graph {seed}: a slot is beyond the edge");
@@ -204,7 +207,7 @@ mod tests {
     fn every_arrow_runs_through_neighbouring_layers_to_its_boxes() {
         for seed in 0..300 {
             let graph = merged(&graph(seed));
-            let layered = layers::layered(&graph);
+            let layered = layers::layer_graph(&graph);
             let layer_of = |slot: usize| layered.layers.iter().position(|layer| layer.contains(&slot));
             for (edge, route) in graph.edges.iter().zip(&layered.routes) {
                 let layers: Vec<usize> = route.slots.iter().filter_map(|slot| layer_of(*slot)).collect();
@@ -226,17 +229,17 @@ mod tests {
 
     #[test]
     fn more_than_can_be_read_is_not_drawn() {
-        let node = |_| Node {
+        let node = |_| DrawnBox {
             title: "n".to_owned(),
             lines: Vec::new(),
-            form: Form::Box,
+            form: BoxForm::Box,
         };
         let graph = |nodes: usize| Graph {
             nodes: (0..nodes).map(node).collect(),
             ..Graph::default()
         };
-        assert!(draw(&graph(0)).is_none());
-        assert!(draw(&graph(DRAWN_NODES_MAX)).is_some());
-        assert!(draw(&graph(DRAWN_NODES_MAX + 1)).is_none());
+        assert!(draw_graph(&graph(0)).is_none());
+        assert!(draw_graph(&graph(DRAWN_NODES_MAX)).is_some());
+        assert!(draw_graph(&graph(DRAWN_NODES_MAX + 1)).is_none());
     }
 }

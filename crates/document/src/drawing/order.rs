@@ -1,13 +1,13 @@
 //! The order within each layer, so that few lines cross.
 
-use super::at;
 use super::layers::Layered;
+use super::value_at;
 
 /// How often the layers are gone through, downwards and upwards in turn.
 const SWEEPS_MAX: usize = 24;
 
 /// Orders each layer.
-pub fn untangle(layered: &mut Layered) {
+pub fn order_layers(layered: &mut Layered) {
     let mut best = (crossings(layered), layered.layers.clone());
     for sweep in 0..SWEEPS_MAX {
         if best.0 == 0 {
@@ -39,9 +39,9 @@ fn by_neighbours(layered: &mut Layered, downwards: bool) {
         };
         let mean = |slot: usize| {
             let joined = joined.get(slot).map_or(&[][..], Vec::as_slice);
-            let sum: usize = joined.iter().map(|other| at(&places, *other)).sum();
+            let sum: usize = joined.iter().map(|other| value_at(&places, *other)).sum();
             match joined.len() {
-                0 => at(&places, slot) as f64,
+                0 => value_at(&places, slot) as f64,
                 count => sum as f64 / count as f64,
             }
         };
@@ -80,7 +80,11 @@ fn crossings(layered: &Layered) -> usize {
         let mut lines: Vec<(usize, usize)> = Vec::new();
         for slot in layer {
             let below = layered.below.get(*slot).map_or(&[][..], Vec::as_slice);
-            lines.extend(below.iter().map(|other| (at(&places, *slot), at(&places, *other))));
+            lines.extend(
+                below
+                    .iter()
+                    .map(|other| (value_at(&places, *slot), value_at(&places, *other))),
+            );
         }
         for (number, one) in lines.iter().enumerate() {
             let later = lines.iter().skip(number + 1);

@@ -1,8 +1,8 @@
 //! Where everything stands.
 
-use super::at;
 use super::layers::Layered;
-use super::{Form, Graph};
+use super::value_at;
+use super::{BoxForm, Graph};
 
 const MARGIN: f64 = 16.0;
 const SLOT_GAP: f64 = 18.0;
@@ -13,7 +13,7 @@ const ROUNDS: usize = 80;
 
 /// The places of a drawing.
 #[derive(Debug)]
-pub struct Placed {
+pub struct DrawingPlaces {
     /// The line of each slot.
     pub x: Vec<f64>,
     /// Top and bottom of each slot: a box's own, a lane's the layer's.
@@ -25,14 +25,14 @@ pub struct Placed {
 }
 
 /// Places the slots of a graph.
-pub fn place(graph: &Graph, layered: &Layered) -> Placed {
+pub fn place_slots(graph: &Graph, layered: &Layered) -> DrawingPlaces {
     let x = columns(layered);
     let y = rows(layered, &x);
     let ports = ports(graph, layered, &x);
     let right = x.iter().zip(&layered.slots).map(|(x, slot)| x + slot.right);
     let bottom = y.iter().map(|(_, bottom)| *bottom);
     let size = (right.fold(0.0, f64::max) + MARGIN, bottom.fold(0.0, f64::max) + MARGIN);
-    Placed { x, y, ports, size }
+    DrawingPlaces { x, y, ports, size }
 }
 
 /// Every slot goes as near as it can to those that it is joined with, without touching its neighbours.
@@ -72,15 +72,15 @@ fn wanted(layered: &Layered, x: &[f64], slot: usize, downwards: bool, both: bool
         (false, false) => below.to_vec(),
     };
     if joined.is_empty() {
-        return (at(x, slot), 0.5);
+        return (value_at(x, slot), 0.5);
     }
-    let sum: f64 = joined.iter().map(|other| at(x, *other)).sum();
+    let sum: f64 = joined.iter().map(|other| value_at(x, *other)).sum();
     let is_node = layered.slots.get(slot).is_some_and(|slot| slot.is_node);
     (sum / joined.len() as f64, if is_node { 2.0 } else { 4.0 })
 }
 
 /// A run of slots that touch one another and so move together.
-struct Run {
+struct SlotRun {
     /// The mean of what its slots want, less their distance from the first slot of the layer.
     mean: f64,
     weight: f64,
@@ -89,25 +89,25 @@ struct Run {
 
 /// The places nearest to the wanted ones that keep order and distance: neighbours that would overlap become one run.
 fn settle(layered: &Layered, layer: &[usize], wanted: &dyn Fn(usize) -> (f64, f64), x: &mut [f64]) {
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<SlotRun> = Vec::new();
     let mut offsets = Vec::new();
     let mut offset = 0.0;
     let mut before: Option<usize> = None;
     for slot in layer {
         if let Some(before) = before {
-            offset += at(&layered.slots, before).right + SLOT_GAP + at(&layered.slots, *slot).left;
+            offset += value_at(&layered.slots, before).right + SLOT_GAP + value_at(&layered.slots, *slot).left;
         }
         before = Some(*slot);
         offsets.push(offset);
         let (place, weight) = wanted(*slot);
-        let mut run = Run {
+        let mut run = SlotRun {
             mean: place - offset,
             weight,
             slots: 1,
         };
         while let Some(last) = runs.pop_if(|last| last.mean > run.mean) {
             let weight = last.weight + run.weight;
-            run = Run {
+            run = SlotRun {
                 mean: (last.mean * last.weight + run.mean * run.weight) / weight,
                 weight,
                 slots: last.slots + run.slots,
@@ -128,11 +128,11 @@ fn rows(layered: &Layered, x: &[f64]) -> Vec<(f64, f64)> {
     for layer in &layered.layers {
         let height = layer
             .iter()
-            .map(|slot| at(&layered.slots, *slot).height)
+            .map(|slot| value_at(&layered.slots, *slot).height)
             .fold(0.0, f64::max);
         let mut farthest: f64 = 0.0;
         for slot in layer {
-            let own = at(&layered.slots, *slot);
+            let own = value_at(&layered.slots, *slot);
             // Boxes of a layer are centred in it; lines run through all of it.
             let spare = if own.is_node { (height - own.height) / 2.0 } else { 0.0 };
             y.get_mut(*slot)
@@ -141,7 +141,7 @@ fn rows(layered: &Layered, x: &[f64]) -> Vec<(f64, f64)> {
             let below = layered.below.get(*slot).map_or(&[][..], Vec::as_slice);
             farthest = below
                 .iter()
-                .map(|other| (at(x, *other) - at(x, *slot)).abs())
+                .map(|other| (value_at(x, *other) - value_at(x, *slot)).abs())
                 .fold(farthest, f64::max);
         }
         top += height + (farthest * 0.14).clamp(LAYER_GAP_LEAST, LAYER_GAP_MOST);
@@ -157,23 +157,23 @@ fn ports(graph: &Graph, layered: &Layered, x: &[f64]) -> Vec<(f64, f64)> {
         let mut arriving: Vec<(f64, usize)> = Vec::new();
         for (number, route) in layered.routes.iter().enumerate() {
             if let [first, second, .., before, last] = route.slots.as_slice() {
-                leaving.extend((*first == node).then_some((at(x, *second), number)));
-                arriving.extend((*last == node).then_some((at(x, *before), number)));
+                leaving.extend((*first == node).then_some((value_at(x, *second), number)));
+                arriving.extend((*last == node).then_some((value_at(x, *before), number)));
             } else if let [first, middle, last] = route.slots.as_slice() {
-                leaving.extend((*first == node).then_some((at(x, *middle), number)));
-                arriving.extend((*last == node).then_some((at(x, *middle), number)));
+                leaving.extend((*first == node).then_some((value_at(x, *middle), number)));
+                arriving.extend((*last == node).then_some((value_at(x, *middle), number)));
             }
         }
-        let slot = at(&layered.slots, node);
-        let width = if form == Form::Dot {
+        let slot = value_at(&layered.slots, node);
+        let width = if form == BoxForm::Dot {
             0.0
         } else {
             slot.left + slot.right - 24.0
         };
-        for (number, port) in spread(leaving, at(x, node), width) {
+        for (number, port) in spread(leaving, value_at(x, node), width) {
             ports.get_mut(number).into_iter().for_each(|ports| ports.0 = port);
         }
-        for (number, port) in spread(arriving, at(x, node), width) {
+        for (number, port) in spread(arriving, value_at(x, node), width) {
             ports.get_mut(number).into_iter().for_each(|ports| ports.1 = port);
         }
     }

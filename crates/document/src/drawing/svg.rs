@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::at;
-use super::layers::{LINE_HEIGHT, Layered, Route};
-use super::place::Placed;
-use super::{Edge, End, Form, Graph, Node};
-use crate::escape::xml;
+use super::layers::{EdgeRoute, LINE_HEIGHT, Layered};
+use super::place::DrawingPlaces;
+use super::value_at;
+use super::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
+use crate::escape::escape_xml;
 
 const STYLE: &str = "\
     text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328}\
@@ -19,9 +19,9 @@ const STYLE: &str = "\
     .label{fill:#b1bac4}}";
 
 /// Paints a graph.
-pub fn paint(graph: &Graph, layered: &Layered, placed: &Placed) -> String {
+pub fn paint_graph(graph: &Graph, layered: &Layered, placed: &DrawingPlaces) -> String {
     let (width, height) = (placed.size.0.ceil(), placed.size.1.ceil());
-    let title = xml(&graph.title);
+    let title = escape_xml(&graph.title);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n\
@@ -34,21 +34,21 @@ pub fn paint(graph: &Graph, layered: &Layered, placed: &Placed) -> String {
         height - 1.0
     );
     for (number, (edge, route)) in graph.edges.iter().zip(&layered.routes).enumerate() {
-        line(&mut out, edge, route, at(&placed.ports, number), placed);
+        line(&mut out, edge, route, value_at(&placed.ports, number), placed);
     }
     for (number, node) in graph.nodes.iter().enumerate() {
-        let slot = at(&layered.slots, number);
-        let (top, _) = at(&placed.y, number);
-        let left = at(&placed.x, number) - slot.left;
+        let slot = value_at(&layered.slots, number);
+        let (top, _) = value_at(&placed.y, number);
+        let left = value_at(&placed.x, number) - slot.left;
         boxed(&mut out, node, (left, top), (slot.left + slot.right, slot.height));
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn boxed(out: &mut String, node: &Node, (left, top): (f64, f64), (width, height): (f64, f64)) {
+fn boxed(out: &mut String, node: &DrawnBox, (left, top): (f64, f64), (width, height): (f64, f64)) {
     let middle = n(left + width / 2.0);
-    if node.form == Form::Dot {
+    if node.form == BoxForm::Dot {
         let _ = writeln!(
             out,
             "<circle class=\"head\" cx=\"{middle}\" cy=\"{}\" r=\"7\"/>",
@@ -56,7 +56,7 @@ fn boxed(out: &mut String, node: &Node, (left, top): (f64, f64), (width, height)
         );
         return;
     }
-    let round = if node.form == Form::Box { 3.0 } else { 12.0 };
+    let round = if node.form == BoxForm::Box { 3.0 } else { 12.0 };
     let mut rect = |inset: f64, round: f64| {
         let _ = writeln!(
             out,
@@ -69,14 +69,14 @@ fn boxed(out: &mut String, node: &Node, (left, top): (f64, f64), (width, height)
         );
     };
     rect(0.0, round);
-    if node.form == Form::Last {
+    if node.form == BoxForm::Last {
         rect(3.0, round - 3.0);
     }
     let _ = writeln!(
         out,
         "<text class=\"title\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
         n(top + 21.0),
-        xml(&node.title)
+        escape_xml(&node.title)
     );
     if node.lines.is_empty() {
         return;
@@ -95,17 +95,17 @@ fn boxed(out: &mut String, node: &Node, (left, top): (f64, f64), (width, height)
             "<text x=\"{}\" y=\"{}\">{}</text>",
             n(left + 12.0),
             n(y),
-            xml(text)
+            escape_xml(text)
         );
     }
 }
 
-fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f64), placed: &Placed) {
+fn line(out: &mut String, edge: &DrawnArrow, route: &EdgeRoute, (leaves, arrives): (f64, f64), placed: &DrawingPlaces) {
     let (Some(first), Some(last)) = (route.slots.first(), route.slots.last()) else {
         return;
     };
-    let start = (leaves, at(&placed.y, *first).1);
-    let end = (arrives, at(&placed.y, *last).0);
+    let start = (leaves, value_at(&placed.y, *first).1);
+    let end = (arrives, value_at(&placed.y, *last).0);
     let (upper, lower) = if route.upwards {
         (edge.head, edge.tail)
     } else {
@@ -115,8 +115,8 @@ fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f
     let mut path = format!("M{} {}V{}", n(start.0), n(start.1), n(from.1));
     let between = route.slots.get(1..route.slots.len() - 1).unwrap_or_default();
     for slot in between {
-        let x = at(&placed.x, *slot);
-        let (top, bottom) = at(&placed.y, *slot);
+        let x = value_at(&placed.x, *slot);
+        let (top, bottom) = value_at(&placed.y, *slot);
         bend(&mut path, from, (x, top));
         let _ = write!(path, "V{}", n(bottom));
         from = (x, bottom);
@@ -128,7 +128,7 @@ fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f
     ending(out, upper, start, 1.0);
     ending(out, lower, end, -1.0);
     if let Some(slot) = route.label {
-        let (x, (top, _)) = (at(&placed.x, slot), at(&placed.y, slot));
+        let (x, (top, _)) = (value_at(&placed.x, slot), value_at(&placed.y, slot));
         for (number, text) in edge.label.iter().enumerate() {
             let y = top + 12.5 + LINE_HEIGHT * number as f64;
             let _ = writeln!(
@@ -136,19 +136,19 @@ fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f
                 "<text class=\"label\" x=\"{}\" y=\"{}\">{}</text>",
                 n(x + 7.0),
                 n(y),
-                xml(text)
+                escape_xml(text)
             );
         }
     }
 }
 
 /// How far a line runs straight from a box, so that what stands at its end points the right way.
-fn room(end: End) -> f64 {
+fn room(end: ArrowEnd) -> f64 {
     match end {
-        End::Plain => 2.0,
-        End::Arrow => 10.0,
-        End::One => 11.0,
-        End::MaybeOne | End::Many => 16.0,
+        ArrowEnd::Plain => 2.0,
+        ArrowEnd::Arrow => 10.0,
+        ArrowEnd::One => 11.0,
+        ArrowEnd::MaybeOne | ArrowEnd::Many => 16.0,
     }
 }
 
@@ -163,7 +163,7 @@ fn bend(path: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
 }
 
 /// The end of a line at a box; `away` is 1 where the line goes down from the box, -1 where it comes from above.
-fn ending(out: &mut String, end: End, (x, y): (f64, f64), away: f64) {
+fn ending(out: &mut String, end: ArrowEnd, (x, y): (f64, f64), away: f64) {
     let at = |dx: f64, dy: f64| format!("{} {}", n(x + dx), n(y + dy * away));
     let bar = |dy: f64| format!("M{}L{}", at(-5.0, dy), at(5.0, dy));
     let path = |out: &mut String, path: String| {
@@ -178,17 +178,17 @@ fn ending(out: &mut String, end: End, (x, y): (f64, f64), away: f64) {
         );
     };
     match end {
-        End::Plain => {}
-        End::Arrow => {
+        ArrowEnd::Plain => {}
+        ArrowEnd::Arrow => {
             let tip = format!("M{}L{}L{}Z", at(0.0, 0.0), at(-4.5, 9.0), at(4.5, 9.0));
             let _ = writeln!(out, "<path class=\"head\" d=\"{tip}\"/>");
         }
-        End::One => path(out, format!("{}{}", bar(5.0), bar(9.0))),
-        End::MaybeOne => {
+        ArrowEnd::One => path(out, format!("{}{}", bar(5.0), bar(9.0))),
+        ArrowEnd::MaybeOne => {
             path(out, bar(5.0));
             ring(out, 10.5);
         }
-        End::Many => {
+        ArrowEnd::Many => {
             path(out, format!("M{}L{}L{}", at(-6.0, 0.0), at(0.0, 9.0), at(6.0, 0.0)));
             ring(out, 12.5);
         }

@@ -36,25 +36,25 @@ impl Default for JwksTiming {
 
 /// Where keys are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum KeyPlace {
+enum KeySetPlace {
     /// At an address.
     Address(Uri),
     /// Where an issuer's own description says, which lies at an address.
     Issuer { name: String, description: Uri },
 }
 
-impl KeyPlace {
+impl KeySetPlace {
     fn address(&self) -> &Uri {
         match self {
-            KeyPlace::Address(address) => address,
-            KeyPlace::Issuer { description, .. } => description,
+            KeySetPlace::Address(address) => address,
+            KeySetPlace::Issuer { description, .. } => description,
         }
     }
 }
 
 /// The keys of an issuer. Those that are known stay where they cannot be fetched again.
 pub struct FetchedKeys {
-    place: KeyPlace,
+    place: KeySetPlace,
     timing: JwksTiming,
     fetcher: Fetcher,
     keys: RwLock<Arc<Vec<PublicKey>>>,
@@ -75,7 +75,7 @@ impl FetchedKeys {
     ///
     /// Where the address is none that can be trusted, or has no keys.
     pub async fn start(address: &str, timing: JwksTiming, route: KeyRoute) -> Result<Arc<Self>, FetchError> {
-        Self::start_at(KeyPlace::Address(parsed(address)?), timing, route).await
+        Self::start_at(KeySetPlace::Address(parsed(address)?), timing, route).await
     }
 
     /// Fetches the keys of an issuer, which OpenID Connect Discovery finds, and goes on to do so.
@@ -84,14 +84,14 @@ impl FetchedKeys {
     ///
     /// Where the issuer cannot be trusted, calls itself otherwise, or has no keys.
     pub async fn start_of_issuer(issuer: &str, timing: JwksTiming, route: KeyRoute) -> Result<Arc<Self>, FetchError> {
-        let place = KeyPlace::Issuer {
+        let place = KeySetPlace::Issuer {
             name: issuer.to_owned(),
             description: parsed(&format!("{}{DISCOVERY_PATH}", issuer.trim_end_matches('/')))?,
         };
         Self::start_at(place, timing, route).await
     }
 
-    async fn start_at(place: KeyPlace, timing: JwksTiming, route: KeyRoute) -> Result<Arc<Self>, FetchError> {
+    async fn start_at(place: KeySetPlace, timing: JwksTiming, route: KeyRoute) -> Result<Arc<Self>, FetchError> {
         let fetcher = Fetcher::new(place.address(), route, timing.fetch_time_max)?;
         let fetched = FetchedKeys {
             place,
@@ -125,9 +125,9 @@ impl FetchedKeys {
 
     async fn fetch(&self) -> Result<(), FetchError> {
         let text = match &self.place {
-            KeyPlace::Address(address) => self.fetcher.fetch(address).await?,
+            KeySetPlace::Address(address) => self.fetcher.fetch(address).await?,
             // The description is asked each time: an issuer may move its keys.
-            KeyPlace::Issuer { name, description } => {
+            KeySetPlace::Issuer { name, description } => {
                 let described = self.fetcher.fetch(description).await?;
                 self.fetcher.fetch(&keys_address(&described, name)?).await?
             }

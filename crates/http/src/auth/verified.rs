@@ -26,11 +26,11 @@ pub(super) type Keys = Option<Arc<Vec<PublicKey>>>;
 /// Tokens that were verified a moment ago.
 #[derive(Default)]
 pub(super) struct Verified {
-    known: RwLock<Known>,
+    known: RwLock<VerifiedTokens>,
 }
 
 #[derive(Default)]
-struct Known {
+struct VerifiedTokens {
     keys: Keys,
     /// The caller of each token, and the second at which it has to be verified again.
     callers: HashMap<Box<str>, (Caller, u64)>,

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use singlet_model::Model;
 
 use crate::openapi::{self, ClientOperation};
-use crate::routing::{Endpoint, Routes};
+use crate::routing::{RouteEndpoint, Routes};
 
 /// A client in TypeScript, without dependencies: one function a read and a write.
 pub fn typescript_client(model: &Model) -> String {
@@ -26,8 +26,8 @@ pub(crate) struct ClientDocument {
 }
 
 /// Where each operation is asked for: a read at an address of its own, where it has one.
-pub(crate) fn endpoints(routes: &Routes) -> Vec<(String, String, &Endpoint)> {
-    let mut all: BTreeMap<(bool, usize), (String, String, &Endpoint)> = BTreeMap::new();
+pub(crate) fn client_endpoints(routes: &Routes) -> Vec<(String, String, &RouteEndpoint)> {
+    let mut all: BTreeMap<(bool, usize), (String, String, &RouteEndpoint)> = BTreeMap::new();
     for place in routes.places() {
         for (method, endpoints) in &place.methods {
             for endpoint in endpoints {

@@ -57,7 +57,7 @@ const TAKEN: [&str; 39] = [
 
 /// The whole file.
 pub(super) fn client_text(model: &Model, document: &ClientDocument) -> String {
-    let mut names = Names::default();
+    let mut names = TypeNames::default();
     let mut ids = BTreeSet::new();
     collect_ids(&document.schemas, &mut ids);
     for operation in &document.operations {
@@ -120,13 +120,13 @@ fn quoted(text: &str) -> String {
 
 /// The names of types. What the model calls like something of the client's own has a stroke after it.
 #[derive(Default)]
-struct Names {
+struct TypeNames {
     schemas: BTreeMap<String, String>,
     ids: BTreeMap<String, String>,
     taken: BTreeSet<String>,
 }
 
-impl Names {
+impl TypeNames {
     fn free(&mut self, wanted: &str) -> String {
         let letters: String = wanted
             .chars()
@@ -249,22 +249,22 @@ fn member(name: &str) -> String {
 }
 
 /// An argument of a method.
-struct Argument {
+struct MethodArgument {
     name: String,
     ty: String,
     required: bool,
-    place: Place,
+    place: ArgumentPlace,
 }
 
 #[derive(PartialEq)]
-enum Place {
+enum ArgumentPlace {
     Path,
     Query,
     Body,
 }
 
 /// What a method answers with.
-enum Answered {
+enum MethodAnswer {
     Value(String),
     List { row: String, bare: bool },
     Paged(String),
@@ -272,10 +272,10 @@ enum Answered {
 
 struct Method<'d> {
     operation: &'d ClientOperation,
-    arguments: Vec<Argument>,
+    arguments: Vec<MethodArgument>,
     /// Parameters of the query that are always the same.
     fixed: Vec<(String, String)>,
-    answered: Answered,
+    answered: MethodAnswer,
     refusals: Vec<String>,
     refusal_name: String,
     is_keyed: bool,
@@ -285,7 +285,7 @@ struct Method<'d> {
 }
 
 impl<'d> Method<'d> {
-    fn of(operation: &'d ClientOperation, document: &'d ClientDocument, names: &mut Names) -> Self {
+    fn of(operation: &'d ClientOperation, document: &'d ClientDocument, names: &mut TypeNames) -> Self {
         let described = &operation.described;
         let mut arguments = Vec::new();
         let mut fixed = Vec::new();
@@ -320,7 +320,7 @@ impl<'d> Method<'d> {
                         continue;
                     }
                     let is_place = schema.get("pattern").is_some() && schema.get("description").is_some();
-                    arguments.push(Argument {
+                    arguments.push(MethodArgument {
                         name: name.to_owned(),
                         ty: match is_place {
                             true => "`${number},${number}`".to_owned(),
@@ -328,9 +328,9 @@ impl<'d> Method<'d> {
                         },
                         required,
                         place: if place == Some("path") {
-                            Place::Path
+                            ArgumentPlace::Path
                         } else {
-                            Place::Query
+                            ArgumentPlace::Query
                         },
                     });
                 }
@@ -372,9 +372,9 @@ impl<'d> Method<'d> {
         };
         let refusal = &self.refusal_name;
         let returned = match &self.answered {
-            Answered::Value(value) => format!("Promise<Answer<{value}, {refusal}>>"),
-            Answered::List { row, .. } => format!("Listed<{row}, {refusal}>"),
-            Answered::Paged(part) => format!("Paged<{part}, {refusal}>"),
+            MethodAnswer::Value(value) => format!("Promise<Answer<{value}, {refusal}>>"),
+            MethodAnswer::List { row, .. } => format!("Listed<{row}, {refusal}>"),
+            MethodAnswer::Paged(part) => format!("Paged<{part}, {refusal}>"),
         };
         format!(
             "\n  /** `{} {}` */\n  {name}({}, {}): {returned} {{\n{}  }}\n",
@@ -409,7 +409,7 @@ impl<'d> Method<'d> {
         match (&self.answered, self.operation.is_write, self.needs_version) {
             (_, true, true) => "options: WriteOptions & { readonly ifMatch: string }".to_owned(),
             (_, true, false) => "options: WriteOptions = {}".to_owned(),
-            (Answered::Value(_), false, _) => "options: CallOptions = {}".to_owned(),
+            (MethodAnswer::Value(_), false, _) => "options: CallOptions = {}".to_owned(),
             _ => "options: PageOptions = {}".to_owned(),
         }
     }
@@ -423,9 +423,12 @@ impl<'d> Method<'d> {
             .iter()
             .map(|(name, value)| format!("[{}, {}]", quoted(name), quoted(value)))
             .collect();
-        let in_query = self.arguments.iter().filter(|argument| argument.place == Place::Query);
+        let in_query = self
+            .arguments
+            .iter()
+            .filter(|argument| argument.place == ArgumentPlace::Query);
         query.extend(in_query.map(|argument| format!("[{}, {}]", quoted(&argument.name), access(&argument.name))));
-        let pages = !matches!(self.answered, Answered::Value(_));
+        let pages = !matches!(self.answered, MethodAnswer::Value(_));
         if pages {
             query.push("[\"limit\", options.limit]".to_owned());
             query.push("[\"cursor\", cursor]".to_owned());
@@ -434,7 +437,10 @@ impl<'d> Method<'d> {
             true => String::new(),
             false => format!(", query: [{}]", query.join(", ")),
         };
-        let in_body = self.arguments.iter().filter(|argument| argument.place == Place::Body);
+        let in_body = self
+            .arguments
+            .iter()
+            .filter(|argument| argument.place == ArgumentPlace::Body);
         let members: Vec<String> = in_body
             .map(|argument| format!("{}: {}", member(&argument.name), access(&argument.name)))
             .collect();
@@ -449,14 +455,14 @@ impl<'d> Method<'d> {
                 "    return this.#service.write({{ {sent}, repeats: false }}, {refusals}, options, {});\n",
                 self.is_keyed || self.needs_key
             ),
-            Answered::Value(_) => format!(
+            MethodAnswer::Value(_) => format!(
                 "    return this.#service.ask({{ {sent}, repeats: true, signal: options.signal }}, {refusals});\n"
             ),
-            Answered::List { bare, .. } => format!(
+            MethodAnswer::List { bare, .. } => format!(
                 "    return new Listed((cursor) => this.#service.{}({{ {sent}, repeats: true, signal: options.signal }}, {refusals}));\n",
                 if *bare { "askBare" } else { "ask" }
             ),
-            Answered::Paged(_) => format!(
+            MethodAnswer::Paged(_) => format!(
                 "    return new Paged((cursor) => this.#service.ask({{ {sent}, repeats: true, signal: options.signal }}, {refusals}));\n"
             ),
         }
@@ -499,7 +505,7 @@ fn request_body<'d>(described: &'d Json, document: &'d ClientDocument) -> Option
     document.schemas.get(name)
 }
 
-fn body_arguments(body: &Json, names: &Names) -> Vec<Argument> {
+fn body_arguments(body: &Json, names: &TypeNames) -> Vec<MethodArgument> {
     let required: Vec<&str> = body
         .get("required")
         .and_then(Json::as_array)
@@ -507,17 +513,17 @@ fn body_arguments(body: &Json, names: &Names) -> Vec<Argument> {
         .unwrap_or_default();
     let properties = body.get("properties").and_then(Json::as_object).into_iter().flatten();
     properties
-        .map(|(name, schema)| Argument {
+        .map(|(name, schema)| MethodArgument {
             name: name.clone(),
             ty: names.written(schema),
             required: required.contains(&name.as_str()),
-            place: Place::Body,
+            place: ArgumentPlace::Body,
         })
         .collect()
 }
 
 /// What success has, whichever status it is.
-fn answered(described: &Json, is_paged: bool, names: &Names) -> Answered {
+fn answered(described: &Json, is_paged: bool, names: &TypeNames) -> MethodAnswer {
     let empty = Map::new();
     let responses = described.get("responses").and_then(Json::as_object).unwrap_or(&empty);
     let mut values = Vec::new();
@@ -532,23 +538,23 @@ fn answered(described: &Json, is_paged: bool, names: &Names) -> Answered {
             None => values.push("undefined".to_owned()),
         }
     }
-    Answered::Value(names.joined(values.into_iter()))
+    MethodAnswer::Value(names.joined(values.into_iter()))
 }
 
-fn paged(schema: &Json, names: &Names) -> Answered {
+fn paged(schema: &Json, names: &TypeNames) -> MethodAnswer {
     let items = |schema: &Json| schema.get("items").map(|items| names.written(items));
     if schema.get("type").and_then(Json::as_str) == Some("array") {
         let row = items(schema).unwrap_or_else(|| "unknown".to_owned());
-        return Answered::List { row, bare: true };
+        return MethodAnswer::List { row, bare: true };
     }
     let properties = schema.get("properties").and_then(Json::as_object);
     let is_list = properties.is_some_and(|all| all.len() == 2 && all.contains_key("items") && all.contains_key("next"));
     match properties.and_then(|all| all.get("items")).filter(|_| is_list) {
-        Some(list) => Answered::List {
+        Some(list) => MethodAnswer::List {
             row: items(list).unwrap_or_else(|| "unknown".to_owned()),
             bare: false,
         },
-        None => Answered::Paged(names.written(schema)),
+        None => MethodAnswer::Paged(names.written(schema)),
     }
 }
 

@@ -8,7 +8,7 @@ use singlet_model::model::{LetValue, Read, Return};
 use super::problems::Problems;
 
 /// The problems of callers.
-pub fn problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
+pub fn caller_problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
     if has_callers(model) {
         problems.add(401, &["invalid_credentials"]);
     }
@@ -27,7 +27,7 @@ pub fn admits_without_id(model: &Model, allow: &Expr) -> bool {
 }
 
 /// The credentials; none are needed where a caller without any may be answered.
-pub fn security(model: &Model, allows: &[&Expr]) -> Json {
+pub fn needed_credentials(model: &Model, allows: &[&Expr]) -> Json {
     let mut all = Vec::new();
     if !model.callers.claims.is_empty() {
         all.push(json!({"bearer": []}));
@@ -47,7 +47,7 @@ pub fn of_rows(allow: &Expr) -> bool {
 }
 
 /// Whether a value of a read may leave its range.
-pub fn computes(read: &Read) -> bool {
+pub fn may_overflow(read: &Read) -> bool {
     let computed = |expr: &Expr| {
         expr.any(|part| match &part.kind {
             ExprKind::Binary(op, ..) => matches!(

@@ -8,8 +8,8 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Read, Selection, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 
-use super::schema::insert;
-use crate::routing::Endpoint;
+use super::schema::insert_member;
+use crate::routing::RouteEndpoint;
 
 /// Which id a text is, in a schema.
 pub(crate) const ID_EXTENSION: &str = "x-singlet-id";
@@ -64,17 +64,17 @@ pub(super) fn with_id(mut schema: Json, id: Option<&String>) -> Json {
     match schema.get("type").and_then(Json::as_str) {
         Some("array") => {
             if let Some(items) = schema.get_mut("items") {
-                insert(items, ID_EXTENSION, json!(id));
+                insert_member(items, ID_EXTENSION, json!(id));
             }
         }
-        Some("string") => insert(&mut schema, ID_EXTENSION, json!(id)),
+        Some("string") => insert_member(&mut schema, ID_EXTENSION, json!(id)),
         _ => {}
     }
     schema
 }
 
 /// The ids that the arguments of an operation are: what they are compared with, or name a row by.
-pub(super) fn ids_of_arguments(model: &Model, endpoint: &Endpoint) -> BTreeMap<String, String> {
+pub(super) fn ids_of_arguments(model: &Model, endpoint: &RouteEndpoint) -> BTreeMap<String, String> {
     let mut ids = ArgumentIds {
         model,
         found: BTreeMap::new(),

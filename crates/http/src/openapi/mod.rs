@@ -23,7 +23,7 @@ use crate::routing::{QueryValue, Routes};
 use examples::Samples;
 pub(crate) use ids::{ID_EXTENSION, pascal_case};
 use schema::Schemas;
-pub(crate) use shape::changed;
+pub(crate) use shape::changed_entity;
 
 /// What of a deployment its document shows.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
     for place in routes.places() {
         let mut item = Map::new();
         for (method, endpoints) in &place.methods {
-            let mut described = operation::describe(model, endpoints, &mut schemas, &samples, deployed);
+            let mut described = operation::describe_operation(model, endpoints, &mut schemas, &samples, deployed);
             if place.is_own_address {
                 operation::name_alone(model, &mut described);
             }
@@ -75,11 +75,11 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
         paths.insert(place.path.clone(), Json::Object(item));
     }
     paths.sort_keys();
-    let webhooks = webhooks::all(model, &mut schemas);
+    let webhooks = webhooks::webhook_documents(model, &mut schemas);
     let (mut schemas, responses) = schemas.finish();
     for entity in &model.entities {
         if let (Some(schema), Some(row)) = (schemas.get_mut(&entity.name), samples.row(entity)) {
-            schema::insert(schema, "examples", json!([row]));
+            schema::insert_member(schema, "examples", json!([row]));
         }
     }
     let mut document = json!({
@@ -94,13 +94,13 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
         "components": {
             "schemas": schemas,
             "responses": responses,
-            "parameters": parameters(),
+            "parameters": parameter_list(),
             "headers": headers(),
             "securitySchemes": security_schemes(model),
         },
     });
     if let Some(webhooks) = webhooks {
-        schema::insert(&mut document, "webhooks", webhooks);
+        schema::insert_member(&mut document, "webhooks", webhooks);
     }
     document
 }
@@ -127,7 +127,7 @@ pub(crate) fn client_operations(model: &Model, routes: &Routes) -> ClientDocumen
     let mut schemas = Schemas::new(model);
     let deployed = Deployed::as_modelled(model);
     let mut operations = Vec::new();
-    for (method, path, endpoint) in client::endpoints(routes) {
+    for (method, path, endpoint) in client::client_endpoints(routes) {
         let alone = std::slice::from_ref(endpoint);
         let in_query = endpoint.query.iter().filter_map(|parameter| match &parameter.value {
             QueryValue::Argument(_) => Some(parameter.name.clone()),
@@ -144,7 +144,7 @@ pub(crate) fn client_operations(model: &Model, routes: &Routes) -> ClientDocumen
                 .map(|arg| arg.name.clone())
                 .chain(in_query)
                 .collect(),
-            described: operation::describe(model, alone, &mut schemas, &samples, deployed),
+            described: operation::describe_operation(model, alone, &mut schemas, &samples, deployed),
         });
     }
     let (schemas, responses) = schemas.finish();
@@ -168,7 +168,7 @@ fn description(model: &Model) -> String {
     )
 }
 
-fn parameters() -> Json {
+fn parameter_list() -> Json {
     json!({
         "limit": {
             "name": "limit", "in": "query", "description": "Rows in a page.",

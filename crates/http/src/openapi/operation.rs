@@ -16,18 +16,18 @@ use super::examples::Samples;
 use super::ids::{ids_of_arguments, pascal_case, with_id};
 use super::parameters::{path_parameters, query_parameters};
 use super::problems::Problems;
-use super::schema::{Schemas, insert, object, reference};
+use super::schema::{Schemas, closed_object, insert_member, schema_reference};
 use super::shape;
 use crate::location::Location;
 use crate::query::TICKET;
-use crate::routing::Endpoint;
-use crate::system::patched;
+use crate::routing::RouteEndpoint;
+use crate::system::patched_arguments;
 use crate::watch;
 
 /// Describes what a method of a path answers.
-pub fn describe(
+pub fn describe_operation(
     model: &Model,
-    endpoints: &[Endpoint],
+    endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
     deployed: Deployed<'_>,
@@ -43,7 +43,7 @@ pub fn describe(
 
 fn of_reads(
     model: &Model,
-    endpoints: &[Endpoint],
+    endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
     deployed: Deployed<'_>,
@@ -52,7 +52,7 @@ fn of_reads(
         .iter()
         .filter_map(|endpoint| model.reads.get(endpoint.position))
         .collect();
-    let pages = reads.iter().any(|read| crate::query::pages(read));
+    let pages = reads.iter().any(|read| crate::query::answers_pages(read));
     let tagged = reads.iter().any(|read| is_tagged(model, read));
     let mut parameters = path_parameters(model, endpoints, schemas, samples);
     parameters.extend(query_parameters(model, endpoints, schemas, samples));
@@ -67,7 +67,7 @@ fn of_reads(
             .map(|name| json!({"$ref": format!("#/components/parameters/{name}")})),
     );
     let is_watched = reads.iter().any(|read| watch::why_not(model, read).is_none());
-    let has_own = |endpoint: &Endpoint| endpoint.query.iter().any(|known| known.name == TICKET);
+    let has_own = |endpoint: &RouteEndpoint| endpoint.query.iter().any(|known| known.name == TICKET);
     if is_watched && !endpoints.iter().any(has_own) {
         parameters.push(json!({"$ref": "#/components/parameters/ticket"}));
     }
@@ -89,7 +89,7 @@ fn of_reads(
     let mut responses = Map::new();
     let mut content = json!({"application/json": {"schema": shape}});
     if is_watched {
-        insert(&mut content, watch::EVENTS, json!({"schema": {"type": "string"}}));
+        insert_member(&mut content, watch::EVENTS, json!({"schema": {"type": "string"}}));
     }
     let answer = json!({"description": "The answer", "headers": headers(deployed, &names), "content": content});
     responses.insert("200".to_owned(), answer);
@@ -99,7 +99,7 @@ fn of_reads(
     }
     let mut problems = Problems::default();
     problems.add(400, &["invalid_input"]);
-    if reads.iter().any(|read| access::computes(read)) {
+    if reads.iter().any(|read| access::may_overflow(read)) {
         problems.add(400, &["out_of_range"]);
     }
     if endpoints.len() > 1 {
@@ -121,7 +121,7 @@ fn of_reads(
         problems.add(503, &["search_not_ready", "search_behind", "search_not_followed"]);
     }
     let allows: Vec<&Expr> = reads.iter().map(|read| &read.allow).collect();
-    access::problems(model, &allows, &mut problems);
+    access::caller_problems(model, &allows, &mut problems);
     let may_miss = |read: &&Read| {
         let one = read
             .selection
@@ -148,13 +148,13 @@ fn of_reads(
         "description": combinations(endpoints),
         "parameters": parameters,
         "responses": responses,
-        "security": access::security(model, &allows),
+        "security": access::needed_credentials(model, &allows),
     })
 }
 
 fn of_write(
     model: &Model,
-    endpoint: &Endpoint,
+    endpoint: &RouteEndpoint,
     write: &Write,
     schemas: &mut Schemas<'_>,
     samples: &Samples,
@@ -185,14 +185,14 @@ fn of_write(
     }
     let mut names = vec!["X-Request-Id"];
     names.extend(has_tag(model, write).then_some("ETag"));
-    let located = shape::statuses(write).contains(&201) && Location::of(model, write).is_some();
+    let located = shape::success_statuses(write).contains(&201) && Location::of(model, write).is_some();
     names.extend(located.then_some("Location"));
     names.extend(keyed.then_some("Idempotent-Replay"));
-    let statuses = shape::statuses(write);
+    let statuses = shape::success_statuses(write);
     let bare = json!({"description": "Done", "headers": headers(deployed, &names)});
     let mut answer = bare.clone();
     if let Some(shape) = shape::of_write(model, write, schemas).filter(|_| statuses != [204]) {
-        insert(&mut answer, "content", json!({"application/json": {"schema": shape}}));
+        insert_member(&mut answer, "content", json!({"application/json": {"schema": shape}}));
     }
     let mut responses = Map::new();
     let replayed = write.idempotency.replay.into_iter();
@@ -201,17 +201,18 @@ fn of_write(
         responses.insert(status.to_string(), response.clone());
     }
     write_problems(model, write, deployed).responses(schemas, &mut responses);
-    let entity = shape::changed(model, write).or_else(|| write.all_steps().iter().find_map(|step| step.entity()));
+    let entity =
+        shape::changed_entity(model, write).or_else(|| write.all_steps().iter().find_map(|step| step.entity()));
     let mut described = json!({
         "operationId": write.name,
         "summary": words(&write.name),
         "tags": tags(model, entity),
         "parameters": parameters,
         "responses": responses,
-        "security": access::security(model, &[&write.allow]),
+        "security": access::needed_credentials(model, &[&write.allow]),
     });
     if !endpoint.body.is_empty() {
-        insert(
+        insert_member(
             &mut described,
             "requestBody",
             body(model, endpoint, write, schemas, samples),
@@ -237,7 +238,7 @@ fn write_problems(model: &Model, write: &Write, deployed: Deployed<'_>) -> Probl
     if deployed.read_only {
         problems.add(403, &["read_only"]);
     }
-    access::problems(model, &[&write.allow], &mut problems);
+    access::caller_problems(model, &[&write.allow], &mut problems);
     let found = possible_refusals(model, write);
     problems.add(408, &["body_too_slow"]);
     problems.add(409, &["conflict"]);
@@ -265,8 +266,8 @@ fn write_problems(model: &Model, write: &Write, deployed: Deployed<'_>) -> Probl
     problems
 }
 
-fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
-    let patched = patched(model, write);
+fn body(model: &Model, endpoint: &RouteEndpoint, write: &Write, schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+    let patched = patched_arguments(model, write);
     let mut properties = Map::new();
     let ids = ids_of_arguments(model, endpoint);
     for arg in &endpoint.body {
@@ -285,17 +286,17 @@ fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas
         .filter(|arg| !arg.optional && arg.default.is_none());
     let required: Vec<String> = needed.map(|arg| arg.name.clone()).collect();
     let is_required = !required.is_empty();
-    let entity = shape::changed(model, write).and_then(|entity| model.entity(entity));
+    let entity = shape::changed_entity(model, write).and_then(|entity| model.entity(entity));
     // Under a name: clients are generated with one type for it, however many media types carry it.
     let mut name = write.name.clone();
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
     }
     let name = format!("{name}Request");
-    schemas.add(&name, object(properties, required));
-    let mut media = json!({"schema": reference(&name)});
+    schemas.add(&name, closed_object(properties, required));
+    let mut media = json!({"schema": schema_reference(&name)});
     if let Some(example) = samples.body(entity, &endpoint.body) {
-        insert(&mut media, "example", example);
+        insert_member(&mut media, "example", example);
     }
     let mut content = Map::new();
     content.insert("application/json".to_owned(), media.clone());
@@ -346,7 +347,7 @@ fn words(name: &str) -> String {
     text
 }
 
-fn operation_id(endpoints: &[Endpoint]) -> String {
+fn operation_id(endpoints: &[RouteEndpoint]) -> String {
     let plainest = endpoints.iter().min_by_key(|endpoint| endpoint.query.len());
     plainest.map(|endpoint| endpoint.name.clone()).unwrap_or_default()
 }
@@ -367,11 +368,11 @@ pub fn name_alone(model: &Model, described: &mut Json) {
         own.push('_');
     }
     let text = format!("`{name}`, alone at an address of its own.");
-    insert(described, "operationId", json!(own));
-    insert(described, "description", json!(text));
+    insert_member(described, "operationId", json!(own));
+    insert_member(described, "description", json!(text));
 }
 
-fn combinations(endpoints: &[Endpoint]) -> String {
+fn combinations(endpoints: &[RouteEndpoint]) -> String {
     if let [one] = endpoints {
         return format!("`{}`.", one.name);
     }
@@ -428,7 +429,7 @@ fn is_tagged(model: &Model, read: &Read) -> bool {
 
 /// Whether the row's version is the answer's tag.
 fn has_tag(model: &Model, write: &Write) -> bool {
-    let entity = shape::changed(model, write).and_then(|entity| model.entity(entity));
+    let entity = shape::changed_entity(model, write).and_then(|entity| model.entity(entity));
     entity.is_some_and(has_version)
 }
 

@@ -9,13 +9,13 @@ use singlet_model::types::Type;
 
 use super::examples::Samples;
 use super::ids::{ids_of_arguments, with_id};
-use super::schema::{Schemas, insert};
-use crate::routing::{Endpoint, QueryValue};
+use super::schema::{Schemas, insert_member};
+use crate::routing::{QueryValue, RouteEndpoint};
 
 /// The parameters of a path.
 pub fn path_parameters(
     model: &Model,
-    endpoints: &[Endpoint],
+    endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
 ) -> Vec<Json> {
@@ -29,7 +29,7 @@ pub fn path_parameters(
             "name": arg.name, "in": "path", "required": true, "schema": schema,
         });
         if let Some(example) = samples.argument(model, arg) {
-            insert(&mut parameter, "example", example);
+            insert_member(&mut parameter, "example", example);
         }
         parameter
     };
@@ -40,7 +40,7 @@ pub fn path_parameters(
 fn path_schema(mut schema: Json) -> Json {
     let text = schema.get("type").is_some_and(|kind| kind == "string");
     if text && schema.get("minLength").is_none() {
-        insert(&mut schema, "minLength", json!(1));
+        insert_member(&mut schema, "minLength", json!(1));
     }
     schema
 }
@@ -48,7 +48,7 @@ fn path_schema(mut schema: Json) -> Json {
 /// The parameters of a query: those of all reads that share the path.
 pub fn query_parameters(
     model: &Model,
-    endpoints: &[Endpoint],
+    endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
 ) -> Vec<Json> {
@@ -64,7 +64,7 @@ pub fn query_parameters(
         .map(|endpoint| (endpoint.name.as_str(), ids_of_arguments(model, endpoint)))
         .collect();
     for name in names {
-        let of_name = |endpoint: &Endpoint| endpoint.query.iter().position(|parameter| parameter.name == name);
+        let of_name = |endpoint: &RouteEndpoint| endpoint.query.iter().position(|parameter| parameter.name == name);
         let everywhere = endpoints.iter().all(|endpoint| {
             of_name(endpoint)
                 .and_then(|at| endpoint.query.get(at))
@@ -99,7 +99,7 @@ pub fn query_parameters(
         };
         let mut parameter = json!({"name": name, "in": "query", "required": everywhere, "schema": schema});
         if let Some(example) = example.filter(|_| everywhere) {
-            insert(&mut parameter, "example", example);
+            insert_member(&mut parameter, "example", example);
         }
         all.push(parameter);
     }

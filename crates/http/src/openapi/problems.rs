@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::schema::{Schemas, reference};
-use crate::problem::{MEDIA_TYPE, uri};
+use super::schema::{Schemas, schema_reference};
+use crate::problem::{MEDIA_TYPE, problem_uri};
 
 /// Problems by status: the types of each.
 #[derive(Debug, Default)]
@@ -19,13 +19,13 @@ impl Problems {
     /// Adds problems that any system can have.
     pub fn add(&mut self, status: u16, names: &[&str]) {
         for name in names {
-            self.put(status, uri(None, name));
+            self.put(status, problem_uri(None, name));
         }
     }
 
     /// Adds a refusal of the model.
     pub fn refusal(&mut self, system: &str, status: u16, name: &str) {
-        self.put(status, uri(Some(system), name));
+        self.put(status, problem_uri(Some(system), name));
     }
 
     fn put(&mut self, status: u16, of: String) {
@@ -47,7 +47,7 @@ impl Problems {
                 _ => &[],
             };
             for name in more {
-                super::schema::insert(
+                super::schema::insert_member(
                     &mut headers,
                     name,
                     json!({"$ref": format!("#/components/headers/{name}")}),
@@ -58,7 +58,7 @@ impl Problems {
                 "headers": headers,
                 "content": {
                     MEDIA_TYPE: {
-                        "schema": {"allOf": [reference("Problem"), {"properties": {"type": {"enum": types}}}]},
+                        "schema": {"allOf": [schema_reference("Problem"), {"properties": {"type": {"enum": types}}}]},
                     },
                 },
             });

@@ -64,10 +64,10 @@ impl<'a> Schemas<'a> {
                 let mut schema = json!({"type": "string"});
                 lengths(&mut schema, &limits.length, ["minLength", "maxLength"]);
                 if let Some(format) = TextForm::of(limits).and_then(|form| form.format) {
-                    insert(&mut schema, "format", json!(format));
+                    insert_member(&mut schema, "format", json!(format));
                 }
                 if let Some(pattern) = &limits.pattern {
-                    insert(&mut schema, "pattern", json!(format!("^(?:{pattern})$")));
+                    insert_member(&mut schema, "pattern", json!(format!("^(?:{pattern})$")));
                 }
                 schema
             }
@@ -122,7 +122,7 @@ impl<'a> Schemas<'a> {
             let schema = make(self);
             self.named.insert(name.to_owned(), schema);
         }
-        reference(name)
+        schema_reference(name)
     }
 
     /// A row of an entity.
@@ -132,7 +132,7 @@ impl<'a> Schemas<'a> {
         };
         self.under(&entity.name, |schemas| {
             let (properties, required) = schemas.row(entity);
-            object(properties, required)
+            closed_object(properties, required)
         })
     }
 
@@ -152,7 +152,7 @@ impl<'a> Schemas<'a> {
 
     fn object(&mut self, of: &ObjectType) -> Json {
         let (properties, required) = self.fields(of);
-        object(properties, required)
+        closed_object(properties, required)
     }
 
     /// The properties of an object, and which are always there.
@@ -169,8 +169,8 @@ impl<'a> Schemas<'a> {
         let mut schema = json!({"type": "array", "items": self.of(element)});
         lengths(&mut schema, limits, ["minItems", "maxItems"]);
         if unique {
-            insert(&mut schema, "minItems", json!(limits.min.unwrap_or_default().max(1)));
-            insert(&mut schema, "uniqueItems", json!(true));
+            insert_member(&mut schema, "minItems", json!(limits.min.unwrap_or_default().max(1)));
+            insert_member(&mut schema, "uniqueItems", json!(true));
         }
         schema
     }
@@ -189,22 +189,22 @@ impl<'a> Schemas<'a> {
 }
 
 /// A reference to a named schema.
-pub fn reference(name: &str) -> Json {
+pub fn schema_reference(name: &str) -> Json {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
 /// An object with these properties and no others.
-pub fn object(properties: Map<String, Json>, required: Vec<String>) -> Json {
+pub fn closed_object(properties: Map<String, Json>, required: Vec<String>) -> Json {
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
-        insert(&mut schema, "required", json!(required));
+        insert_member(&mut schema, "required", json!(required));
     }
-    insert(&mut schema, "additionalProperties", json!(false));
+    insert_member(&mut schema, "additionalProperties", json!(false));
     schema
 }
 
 /// Puts a member into a schema.
-pub fn insert(schema: &mut Json, name: &str, value: Json) {
+pub fn insert_member(schema: &mut Json, name: &str, value: Json) {
     if let Json::Object(members) = schema {
         members.insert(name.to_owned(), value);
     }
@@ -223,17 +223,17 @@ fn place() -> Json {
 
 fn lengths(schema: &mut Json, limits: &LengthLimits, [least, most]: [&str; 2]) {
     if let Some(min) = limits.min {
-        insert(schema, least, json!(min));
+        insert_member(schema, least, json!(min));
     }
     if let Some(max) = limits.max {
-        insert(schema, most, json!(max));
+        insert_member(schema, most, json!(max));
     }
 }
 
 fn numbers(kind: &str, limits: &NumberLimits) -> Json {
     let mut schema = json!({"type": kind});
     if let Some(only) = &limits.only {
-        insert(
+        insert_member(
             &mut schema,
             "enum",
             only.iter().map(|number| literal(*number)).collect(),
@@ -241,14 +241,14 @@ fn numbers(kind: &str, limits: &NumberLimits) -> Json {
         return schema;
     }
     if let Some(min) = limits.min {
-        insert(&mut schema, "minimum", literal(min));
+        insert_member(&mut schema, "minimum", literal(min));
     }
     if let Some(max) = limits.max {
-        insert(&mut schema, "maximum", literal(max));
+        insert_member(&mut schema, "maximum", literal(max));
     }
     if let Some(decimals) = limits.decimals.filter(|decimals| *decimals > 0 && kind == "number") {
         let text = format!("At most {decimals} digits after the point.");
-        insert(&mut schema, "description", json!(text));
+        insert_member(&mut schema, "description", json!(text));
     }
     schema
 }

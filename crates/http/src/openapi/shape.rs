@@ -9,13 +9,13 @@ use singlet_model::model::{HIGHLIGHTS, Read, Return, Selection, SelectionKind, S
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::answered_steps;
 
-use super::schema::{Schemas, insert, object};
+use super::schema::{Schemas, closed_object, insert_member};
 
 /// The answer of a read.
 pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
     let Some(selection) = &read.selection else {
         let (properties, required) = groups(model, read, schemas);
-        return paged(read, object(properties, required));
+        return paged(read, closed_object(properties, required));
     };
     match selection.kind {
         SelectionKind::Count => count(model, selection, schemas, true),
@@ -89,7 +89,7 @@ fn with_groups(model: &Model, read: &Read, selection: &Selection, schemas: &mut 
         properties.insert(HIGHLIGHTS.to_owned(), highlights);
         required.push(HIGHLIGHTS.to_owned());
     }
-    let whole = object(properties, required);
+    let whole = closed_object(properties, required);
     match &read.returns {
         Return::Value(expr) if expr.optional => or_null(whole),
         _ => whole,
@@ -130,7 +130,7 @@ fn answered_entities(model: &Model, write: &Write) -> Vec<EntityId> {
 }
 
 /// The entity whose row is the answer where nothing else is said; none where it may be one of several.
-pub fn changed(model: &Model, write: &Write) -> Option<EntityId> {
+pub fn changed_entity(model: &Model, write: &Write) -> Option<EntityId> {
     match answered_entities(model, write).as_slice() {
         [only] => Some(*only),
         _ => None,
@@ -138,7 +138,7 @@ pub fn changed(model: &Model, write: &Write) -> Option<EntityId> {
 }
 
 /// The statuses of success: an upsert may create or not, and what is done only under a condition may not be done.
-pub fn statuses(write: &Write) -> Vec<u16> {
+pub fn success_statuses(write: &Write) -> Vec<u16> {
     if let Some(status) = write.http.as_ref().and_then(|route| route.status) {
         return vec![status];
     }
@@ -169,7 +169,7 @@ fn object_of(returns: &Return, schemas: &mut Schemas<'_>) -> Option<Json> {
         Return::Value(expr) => Some(of_expression(expr, schemas)),
         Return::Fields(fields) => {
             let (properties, required) = of_fields(fields, schemas);
-            Some(object(properties, required))
+            Some(closed_object(properties, required))
         }
     }
 }
@@ -230,7 +230,7 @@ fn paged(read: &Read, mut schema: Json) -> Json {
     if read.pages.is_some()
         && let Some(properties) = schema.get_mut("properties")
     {
-        insert(properties, "next", json!({"type": ["string", "null"]}));
+        insert_member(properties, "next", json!({"type": ["string", "null"]}));
         if let Some(Json::Array(required)) = schema.get_mut("required") {
             required.push(json!("next"));
         }
@@ -276,7 +276,7 @@ fn count(model: &Model, selection: &Selection, schemas: &mut Schemas<'_>, is_who
                 properties.insert(name.clone(), json!({"type": kind}));
             }
             let required = properties.keys().cloned().collect();
-            object(properties, required)
+            closed_object(properties, required)
         }
     };
     let entity = selection.entity().and_then(|entity| model.entity(entity));
@@ -284,7 +284,7 @@ fn count(model: &Model, selection: &Selection, schemas: &mut Schemas<'_>, is_who
         let attribute = entity.and_then(|entity| entity.attribute(by));
         let mut schema = json!({"type": "object", "additionalProperties": within});
         if let Some(attribute) = attribute.filter(|attribute| attribute.ty.members().is_some()) {
-            insert(&mut schema, "propertyNames", schemas.of(&attribute.ty));
+            insert_member(&mut schema, "propertyNames", schemas.of(&attribute.ty));
         }
         schema
     })

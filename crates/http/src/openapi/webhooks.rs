@@ -5,11 +5,11 @@ use singlet_model::Model;
 use singlet_model::model::{WEBHOOK_BODY_BYTES_MAX, Webhook};
 use singlet_plan::write::trigger_text;
 
-use super::schema::{Schemas, object};
+use super::schema::{Schemas, closed_object};
 use super::shape::of_fields;
 
 /// The webhooks of a model by name; nothing where it has none.
-pub fn all(model: &Model, schemas: &mut Schemas<'_>) -> Option<Json> {
+pub fn webhook_documents(model: &Model, schemas: &mut Schemas<'_>) -> Option<Json> {
     let named = model.webhooks.iter().map(|webhook| {
         let item = json!({"post": of_webhook(model, webhook, schemas)});
         (webhook.name.clone(), item)
@@ -24,7 +24,7 @@ fn of_webhook(model: &Model, webhook: &Webhook, schemas: &mut Schemas<'_>) -> Js
     let body = json!({
         "type": {"const": webhook.name},
         "timestamp": {"type": "string", "format": "date-time", "description": "When the change happened."},
-        "data": object(properties, required),
+        "data": closed_object(properties, required),
     });
     let header = |name: &str, description: &str, schema: Json| json!({"name": name, "in": "header", "required": true, "description": description, "schema": schema});
     let text = || json!({"type": "string"});

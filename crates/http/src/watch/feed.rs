@@ -70,7 +70,7 @@ async fn read_on(
     told: Arc<Mutex<Option<Sender<Arc<News>>>>>,
 ) {
     // Also where reading panics: those who listen hear that it is over, and whoever comes begins anew.
-    let _over = Over(sender.clone(), Arc::clone(&told));
+    let _over = FeedEnd(sender.clone(), Arc::clone(&told));
     let mut failures = 0_u32;
     loop {
         {
@@ -115,9 +115,9 @@ async fn read_on(
     }
 }
 
-struct Over(Sender<Arc<News>>, Arc<Mutex<Option<Sender<Arc<News>>>>>);
+struct FeedEnd(Sender<Arc<News>>, Arc<Mutex<Option<Sender<Arc<News>>>>>);
 
-impl Drop for Over {
+impl Drop for FeedEnd {
     fn drop(&mut self) {
         let mut told = lock(&self.1);
         if told.as_ref().is_some_and(|known| known.same_channel(&self.0)) {

@@ -7,19 +7,19 @@ use singlet_runtime::values::json_text;
 
 /// The rows that a watcher has been told, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
-    rows: Vec<Row>,
+pub(super) struct ShownRows {
+    rows: Vec<ShownRow>,
 }
 
 /// A row, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
+struct ShownRow {
     /// What tells it from the others.
     identity: String,
     text: String,
 }
 
-impl Shown {
+impl ShownRows {
     /// The rows of an answer, which attributes tell apart; where one is not shown, a row is told apart by all that is.
     pub fn of(rows: &[Value], key: &[String]) -> Self {
         let row = |value: &Value| {
@@ -29,9 +29,9 @@ impl Shown {
                 _ => None,
             };
             let identity = parts.map_or_else(|| text.clone(), |parts| parts.join(","));
-            Row { identity, text }
+            ShownRow { identity, text }
         };
-        Shown {
+        ShownRows {
             rows: rows.iter().map(row).collect(),
         }
     }
@@ -55,7 +55,7 @@ impl Shown {
 
     /// The events that make this state another one, and that state: first what goes, then what comes or changes, each with its place
     /// among the rows at that moment.
-    pub fn become_next(&mut self, next: Shown) -> String {
+    pub fn become_next(&mut self, next: ShownRows) -> String {
         let mut events = String::new();
         let mut place_of: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, row) in next.rows.iter().enumerate() {
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    fn state(rows: &[(u32, u32)]) -> Shown {
+    fn state(rows: &[(u32, u32)]) -> ShownRows {
         let row = |(id, n): &(u32, u32)| {
             Value::M(
                 [
@@ -121,7 +121,7 @@ mod tests {
                 .into(),
             )
         };
-        Shown::of(&rows.iter().map(row).collect::<Vec<_>>(), &["id".to_owned()])
+        ShownRows::of(&rows.iter().map(row).collect::<Vec<_>>(), &["id".to_owned()])
     }
 
     /// What a client makes of events.

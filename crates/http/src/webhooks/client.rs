@@ -79,7 +79,7 @@ impl fmt::Display for PostError {
 }
 
 /// What the receiver said.
-struct Answered {
+struct ReceiverAnswer {
     status: StatusCode,
     retry_after: Option<String>,
 }
@@ -104,14 +104,14 @@ impl WebhookClient {
         })
     }
 
-    /// The same with another time for an attempt.
+    /// Gives each attempt another time.
     #[must_use]
     pub fn within(mut self, time_max: Duration) -> Self {
         self.time_max = time_max;
         self
     }
 
-    async fn ask(&self, post: &WebhookPost<'_>) -> Result<Answered, PostError> {
+    async fn ask(&self, post: &WebhookPost<'_>) -> Result<ReceiverAnswer, PostError> {
         let secrets = self.secrets.get(post.webhook).ok_or(PostError::Secret)?;
         let address = WebhookAddress::parse(post.address, self.reach).map_err(PostError::Address)?;
         let request = Request::post(address.path())
@@ -160,7 +160,7 @@ impl WebhookClient {
 async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Body>,
-) -> Result<Answered, PostError> {
+) -> Result<ReceiverAnswer, PostError> {
     let mut builder = http1::Builder::new();
     builder.max_buf_size(HEAD_BYTES_MAX);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(PostError::Http)?;
@@ -174,7 +174,7 @@ async fn exchange(
     let answer = answer.map_err(PostError::Http)?;
     let retry_after = answer.headers().get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok());
-    Ok(Answered {
+    Ok(ReceiverAnswer {
         status: answer.status(),
         retry_after: retry_after
             .filter(|text| text.len() <= RETRY_AFTER_BYTES_MAX)
@@ -190,12 +190,12 @@ impl PostWebhook for WebhookClient {
         let failed = |reason: String, retry_after: Option<String>| Posted::Failed { reason, retry_after };
         match answered {
             Err(error) => failed(error.to_string(), None),
-            Ok(Answered { status, .. }) if status.is_success() => Posted::Taken,
-            Ok(Answered { status, .. }) if status == StatusCode::GONE => Posted::Gone,
-            Ok(Answered { status, .. }) if status.is_redirection() => {
+            Ok(ReceiverAnswer { status, .. }) if status.is_success() => Posted::Taken,
+            Ok(ReceiverAnswer { status, .. }) if status == StatusCode::GONE => Posted::Gone,
+            Ok(ReceiverAnswer { status, .. }) if status.is_redirection() => {
                 failed(format!("the answer is {status}, and redirects are not followed"), None)
             }
-            Ok(Answered { status, retry_after }) => failed(format!("the answer is {status}"), retry_after),
+            Ok(ReceiverAnswer { status, retry_after }) => failed(format!("the answer is {status}"), retry_after),
         }
     }
 }

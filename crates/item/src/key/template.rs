@@ -1,11 +1,11 @@
 //! Key templates: literal text and variables.
 
-use super::delimiter::Delimiter;
-use super::domain::Domain;
-use super::encoding::Encoding;
-use super::form::Form;
-use super::language::Language;
-use super::source::Source;
+use super::encoding::delimiter::Delimiter;
+use super::encoding::form::Form;
+use super::encoding::resolved_form::Encoding;
+use super::languages::domain::Domain;
+use super::languages::language::KeyLanguage;
+use super::languages::source::WordSet;
 use crate::{Number, Value};
 use std::collections::HashSet;
 use std::fmt;
@@ -125,7 +125,7 @@ impl Template {
     }
 
     /// What each part can be.
-    pub(crate) fn languages(&self) -> Vec<Language> {
+    pub(crate) fn languages(&self) -> Vec<KeyLanguage> {
         self.parts.iter().map(|part| part.language(self.delimiter)).collect()
     }
 }
@@ -141,13 +141,13 @@ impl Part {
         Self::Text(text.to_owned())
     }
 
-    pub(crate) fn language(&self, delimiter: Delimiter) -> Language {
+    pub(crate) fn language(&self, delimiter: Delimiter) -> KeyLanguage {
         match self {
-            Self::Text(text) => Language::of_words([text.as_str()]),
-            Self::Number(number) => Language::of_words([number.to_string().as_str()]),
+            Self::Text(text) => KeyLanguage::of_words([text.as_str()]),
+            Self::Number(number) => KeyLanguage::of_words([number.to_string().as_str()]),
             Self::Variable(variable) => variable
                 .encoding(delimiter)
-                .language_or_any(&Source::Domain(&variable.domain)),
+                .language_or_any(&WordSet::Domain(&variable.domain)),
             Self::Anything => Domain::text(0, None).language(),
         }
     }

@@ -17,7 +17,7 @@ const DIVISION_DECIMALS: u8 = 18;
 
 /// What arithmetic makes of a value.
 #[derive(Clone, Copy)]
-enum Operand<'v> {
+enum ArithmeticOperand<'v> {
     Text(&'v str),
     Number(Number),
     Day(&'v str),
@@ -25,14 +25,16 @@ enum Operand<'v> {
     Duration(Duration),
 }
 
-impl<'v> Operand<'v> {
+impl<'v> ArithmeticOperand<'v> {
     fn of(value: &'v Value, ty: &'v Type) -> Result<Self, EvaluateError> {
         let operand = match ty {
-            Type::Text(_) | Type::Ulid | Type::Ksuid | Type::Uuid | Type::Enum(_) => value.as_str().map(Operand::Text),
-            Type::Int(_) | Type::Number(_) | Type::Version => value.as_number().map(Operand::Number),
-            Type::Date => value.as_str().map(Operand::Day),
-            Type::Time | Type::Seconds | Type::Millis | Type::Now => Some(Operand::Instant(value, ty)),
-            Type::Duration => Duration::from_value(value).map(Operand::Duration),
+            Type::Text(_) | Type::Ulid | Type::Ksuid | Type::Uuid | Type::Enum(_) => {
+                value.as_str().map(ArithmeticOperand::Text)
+            }
+            Type::Int(_) | Type::Number(_) | Type::Version => value.as_number().map(ArithmeticOperand::Number),
+            Type::Date => value.as_str().map(ArithmeticOperand::Day),
+            Type::Time | Type::Seconds | Type::Millis | Type::Now => Some(ArithmeticOperand::Instant(value, ty)),
+            Type::Duration => Duration::from_value(value).map(ArithmeticOperand::Duration),
             Type::Bool
             | Type::Bytes(_)
             | Type::Month
@@ -53,32 +55,42 @@ impl<'v> Operand<'v> {
 }
 
 /// Computes with two values that are there.
-pub(super) fn binary(
+pub(super) fn compute_binary(
     op: BinaryOp,
     (a, a_ty): (&Value, &Type),
     (b, b_ty): (&Value, &Type),
     zone: &TimeZone,
 ) -> Result<Value, EvaluateError> {
-    let (left, right) = (Operand::of(a, a_ty)?, Operand::of(b, b_ty)?);
+    let (left, right) = (ArithmeticOperand::of(a, a_ty)?, ArithmeticOperand::of(b, b_ty)?);
     match (op, left, right) {
-        (op, Operand::Number(a), Operand::Number(b)) => numbers(op, a, b).map(Value::N),
-        (BinaryOp::Add, Operand::Text(a), Operand::Text(b)) => Ok(Value::S(format!("{a}{b}"))),
-        (BinaryOp::Add, Operand::Duration(a), Operand::Duration(b)) => Ok(a.plus(b)?.to_value()),
-        (BinaryOp::Sub, Operand::Duration(a), Operand::Duration(b)) => Ok(a.plus(b.negated())?.to_value()),
-        (BinaryOp::Add, Operand::Day(day), Operand::Duration(by))
-        | (BinaryOp::Add, Operand::Duration(by), Operand::Day(day)) => time::shifted_day(day, by),
-        (BinaryOp::Sub, Operand::Day(day), Operand::Duration(by)) => time::shifted_day(day, by.negated()),
-        (BinaryOp::Add, Operand::Instant(at, ty), Operand::Duration(by))
-        | (BinaryOp::Add, Operand::Duration(by), Operand::Instant(at, ty)) => time::shifted_instant(at, ty, by, zone),
-        (BinaryOp::Sub, Operand::Instant(at, ty), Operand::Duration(by)) => {
+        (op, ArithmeticOperand::Number(a), ArithmeticOperand::Number(b)) => numbers(op, a, b).map(Value::N),
+        (BinaryOp::Add, ArithmeticOperand::Text(a), ArithmeticOperand::Text(b)) => Ok(Value::S(format!("{a}{b}"))),
+        (BinaryOp::Add, ArithmeticOperand::Duration(a), ArithmeticOperand::Duration(b)) => Ok(a.plus(b)?.to_value()),
+        (BinaryOp::Sub, ArithmeticOperand::Duration(a), ArithmeticOperand::Duration(b)) => {
+            Ok(a.plus(b.negated())?.to_value())
+        }
+        (BinaryOp::Add, ArithmeticOperand::Day(day), ArithmeticOperand::Duration(by))
+        | (BinaryOp::Add, ArithmeticOperand::Duration(by), ArithmeticOperand::Day(day)) => time::shifted_day(day, by),
+        (BinaryOp::Sub, ArithmeticOperand::Day(day), ArithmeticOperand::Duration(by)) => {
+            time::shifted_day(day, by.negated())
+        }
+        (BinaryOp::Add, ArithmeticOperand::Instant(at, ty), ArithmeticOperand::Duration(by))
+        | (BinaryOp::Add, ArithmeticOperand::Duration(by), ArithmeticOperand::Instant(at, ty)) => {
+            time::shifted_instant(at, ty, by, zone)
+        }
+        (BinaryOp::Sub, ArithmeticOperand::Instant(at, ty), ArithmeticOperand::Duration(by)) => {
             time::shifted_instant(at, ty, by.negated(), zone)
         }
-        (BinaryOp::Sub, Operand::Day(to), Operand::Day(from)) => Ok(time::days_apart(from, to)?.to_value()),
-        (BinaryOp::Sub, Operand::Instant(to, to_ty), Operand::Instant(from, from_ty)) => {
+        (BinaryOp::Sub, ArithmeticOperand::Day(to), ArithmeticOperand::Day(from)) => {
+            Ok(time::days_apart(from, to)?.to_value())
+        }
+        (BinaryOp::Sub, ArithmeticOperand::Instant(to, to_ty), ArithmeticOperand::Instant(from, from_ty)) => {
             Ok(apart((from, from_ty), (to, to_ty))?.to_value())
         }
-        (BinaryOp::Mul, Operand::Duration(by), Operand::Number(count))
-        | (BinaryOp::Mul, Operand::Number(count), Operand::Duration(by)) => Ok(by.times(count)?.to_value()),
+        (BinaryOp::Mul, ArithmeticOperand::Duration(by), ArithmeticOperand::Number(count))
+        | (BinaryOp::Mul, ArithmeticOperand::Number(count), ArithmeticOperand::Duration(by)) => {
+            Ok(by.times(count)?.to_value())
+        }
         (op, _, _) => Err(EvaluateError::Unfit(format!(
             "`{}` does not go between {a_ty} and {b_ty}",
             op.symbol()
@@ -87,13 +99,13 @@ pub(super) fn binary(
 }
 
 /// The value turned round.
-pub(super) fn negated(value: &Value, ty: &Type) -> Result<Value, EvaluateError> {
-    match Operand::of(value, ty)? {
-        Operand::Number(number) => Ok(Value::N(-number)),
-        Operand::Duration(duration) => Ok(duration.negated().to_value()),
-        Operand::Text(_) | Operand::Day(_) | Operand::Instant(..) => Err(EvaluateError::Unfit(format!(
-            "`-` does not turn a value of type {ty} round"
-        ))),
+pub(super) fn negate_value(value: &Value, ty: &Type) -> Result<Value, EvaluateError> {
+    match ArithmeticOperand::of(value, ty)? {
+        ArithmeticOperand::Number(number) => Ok(Value::N(-number)),
+        ArithmeticOperand::Duration(duration) => Ok(duration.negated().to_value()),
+        ArithmeticOperand::Text(_) | ArithmeticOperand::Day(_) | ArithmeticOperand::Instant(..) => Err(
+            EvaluateError::Unfit(format!("`-` does not turn a value of type {ty} round")),
+        ),
     }
 }
 

@@ -11,12 +11,12 @@ use singlet_item::key::Domain;
 
 use super::convert::set_of;
 use super::time::without_words;
-use super::{EvaluateError, elements, time};
+use super::{EvaluateError, list_elements, time};
 use crate::expression::BinaryOp;
 use crate::types::Type;
 
 /// How values of a type compare.
-enum Comparing<'t> {
+enum ComparisonKind<'t> {
     /// As what is stored.
     Stored,
     /// As instants, whatever their form.
@@ -29,14 +29,14 @@ enum Comparing<'t> {
     Set,
 }
 
-impl<'t> Comparing<'t> {
+impl<'t> ComparisonKind<'t> {
     fn of(ty: &'t Type) -> Self {
         match ty {
-            Type::Time | Type::Seconds | Type::Millis | Type::Now => Comparing::Instant,
-            Type::Duration => Comparing::Duration,
-            Type::Enum(words) => Comparing::Rank(&words.members),
-            Type::Set(..) => Comparing::Set,
-            Type::OrWords(inner, _) => Comparing::of(inner),
+            Type::Time | Type::Seconds | Type::Millis | Type::Now => ComparisonKind::Instant,
+            Type::Duration => ComparisonKind::Duration,
+            Type::Enum(words) => ComparisonKind::Rank(&words.members),
+            Type::Set(..) => ComparisonKind::Set,
+            Type::OrWords(inner, _) => ComparisonKind::of(inner),
             Type::Text(_)
             | Type::Int(_)
             | Type::Number(_)
@@ -56,18 +56,18 @@ impl<'t> Comparing<'t> {
             | Type::Row(_)
             | Type::Group(..)
             | Type::Absent
-            | Type::Unknown => Comparing::Stored,
+            | Type::Unknown => ComparisonKind::Stored,
         }
     }
 }
 
 /// Compares two values that are there.
-pub(super) fn compare(
+pub(super) fn compare_values(
     op: BinaryOp,
     (a, a_ty): (&Value, &Type),
     (b, b_ty): (&Value, &Type),
 ) -> Result<bool, EvaluateError> {
-    let ordered = || order((a, a_ty), (b, b_ty));
+    let ordered = || order_values((a, a_ty), (b, b_ty));
     match op {
         BinaryOp::Eq => equal((a, a_ty), (b, b_ty)),
         BinaryOp::Ne => Ok(!equal((a, a_ty), (b, b_ty))?),
@@ -77,7 +77,7 @@ pub(super) fn compare(
         BinaryOp::Ge => Ok(ordered()?.is_some_and(Ordering::is_ge)),
         BinaryOp::In => {
             let element = b_ty.element().unwrap_or(b_ty);
-            for candidate in elements(b.clone()) {
+            for candidate in list_elements(b.clone()) {
                 if equal((a, a_ty), (&candidate, element))? {
                     return Ok(true);
                 }
@@ -98,37 +98,39 @@ fn equal((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool,
     if is_word(a, a_ty) || is_word(b, b_ty) {
         return Ok(a == b);
     }
-    match (Comparing::of(a_ty), Comparing::of(b_ty)) {
-        (Comparing::Instant, Comparing::Instant) => match spelled((a, a_ty)).zip(spelled((b, b_ty))) {
+    match (ComparisonKind::of(a_ty), ComparisonKind::of(b_ty)) {
+        (ComparisonKind::Instant, ComparisonKind::Instant) => match spelled((a, a_ty)).zip(spelled((b, b_ty))) {
             Some((a, b)) => Ok(a == b),
             None => Ok(time::millis_of(a, a_ty)? == time::millis_of(b, b_ty)?),
         },
-        (Comparing::Duration, Comparing::Duration) => {
+        (ComparisonKind::Duration, ComparisonKind::Duration) => {
             Ok(time::Duration::from_value(a) == time::Duration::from_value(b))
         }
-        (Comparing::Set, _) | (_, Comparing::Set) => Ok(set_of(elements(a.clone())) == set_of(elements(b.clone()))),
+        (ComparisonKind::Set, _) | (_, ComparisonKind::Set) => {
+            Ok(set_of(list_elements(a.clone())) == set_of(list_elements(b.clone())))
+        }
         _ => Ok(a == b),
     }
 }
 
 /// The order of two values of one kind, `false` before `true`; none where a word stands in a value's place, or the kinds differ.
-pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<Option<Ordering>, EvaluateError> {
+pub fn order_values((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<Option<Ordering>, EvaluateError> {
     if is_word(a, a_ty) || is_word(b, b_ty) {
         return Ok(None);
     }
-    match (Comparing::of(a_ty), Comparing::of(b_ty)) {
-        (Comparing::Instant, Comparing::Instant) => {
+    match (ComparisonKind::of(a_ty), ComparisonKind::of(b_ty)) {
+        (ComparisonKind::Instant, ComparisonKind::Instant) => {
             if let Some((a, b)) = spelled((a, a_ty)).zip(spelled((b, b_ty))) {
                 return Ok(Some(a.cmp(b)));
             }
             let both = time::millis_of(a, a_ty)?.zip(time::millis_of(b, b_ty)?);
             Ok(both.map(|(a, b)| a.cmp(&b)))
         }
-        (Comparing::Duration, Comparing::Duration) => {
+        (ComparisonKind::Duration, ComparisonKind::Duration) => {
             let both = time::Duration::from_value(a).zip(time::Duration::from_value(b));
             Ok(both.map(|(a, b)| a.cmp(&b)))
         }
-        (Comparing::Rank(members), _) | (_, Comparing::Rank(members)) => {
+        (ComparisonKind::Rank(members), _) | (_, ComparisonKind::Rank(members)) => {
             let rank = |value: &Value| {
                 members
                     .iter()
@@ -165,7 +167,7 @@ fn stored_order(a: &Value, b: &Value) -> Option<Ordering> {
 ///
 /// Where an instant is out of range.
 pub fn row_order(a: &Value, b: &Value, ty: &Type) -> Result<Ordering, EvaluateError> {
-    let by_type = order((a, ty), (b, ty))?;
+    let by_type = order_values((a, ty), (b, ty))?;
     Ok(by_type.unwrap_or_else(|| match (a.as_str(), b.as_str()) {
         (Some(a), Some(b)) => a.as_bytes().cmp(b.as_bytes()),
         (a, b) => a.is_some().cmp(&b.is_some()),
@@ -202,7 +204,7 @@ mod tests {
             for b in texts {
                 let (a, b) = (Value::S(a.to_owned()), Value::S(b.to_owned()));
                 let read = |value: &Value| time::millis_of(value, &Type::Time).unwrap();
-                let ordered = order((&a, &Type::Time), (&b, &Type::Time)).unwrap();
+                let ordered = order_values((&a, &Type::Time), (&b, &Type::Time)).unwrap();
                 assert_eq!(ordered, read(&a).zip(read(&b)).map(|(a, b)| a.cmp(&b)), "{a:?} {b:?}");
                 let same = equal((&a, &Type::Time), (&b, &Type::Time)).unwrap();
                 assert_eq!(same, read(&a) == read(&b), "{a:?} {b:?}");
@@ -213,9 +215,12 @@ mod tests {
             Value::from(1_770_969_600),
         );
         assert_eq!(
-            order((&text, &Type::Time), (&number, &Type::Seconds)).unwrap(),
+            order_values((&text, &Type::Time), (&number, &Type::Seconds)).unwrap(),
             Some(Ordering::Equal)
         );
-        assert_eq!(order((&text, &Type::Seconds), (&text, &Type::Time)).unwrap(), None);
+        assert_eq!(
+            order_values((&text, &Type::Seconds), (&text, &Type::Time)).unwrap(),
+            None
+        );
     }
 }

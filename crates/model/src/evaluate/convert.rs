@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use singlet_item::{Number, Value};
 
 use super::time::{self, without_words};
-use super::{EvaluateError, elements};
+use super::{EvaluateError, list_elements};
 use crate::types::Type;
 
 /// An instant in the form of another instant type, the elements of a list as a set and the other way round; every other value, and
@@ -117,7 +117,7 @@ pub(super) fn shown_type(ty: &Type) -> std::borrow::Cow<'_, Type> {
 /// The elements of a list or a set, each in the form of a type.
 fn listed(value: Value, from: &Type, element: &Type) -> Result<Vec<Value>, EvaluateError> {
     let given = from.element().unwrap_or(element);
-    elements(value)
+    list_elements(value)
         .into_iter()
         .map(|value| convert(value, given, element))
         .collect()

@@ -11,7 +11,7 @@ use singlet_item::{Number, Value};
 
 use super::geo::Place;
 use super::time::{self, Duration};
-use super::{EvaluateError, Evaluated, Evaluator, compare, convert, elements, has_unknown};
+use super::{EvaluateError, Evaluated, Evaluator, compare, convert, has_unknown, list_elements};
 use crate::expression::{BinaryOp, EachOp, Expr, ExprKind, FunctionId};
 use crate::types::Type;
 
@@ -26,7 +26,7 @@ const MONTH_CHARS: usize = 7;
 /// Decimals of a distance: metres.
 const DISTANCE_DECIMALS: usize = 3;
 
-pub(super) fn call<'a>(
+pub(super) fn call_function<'a>(
     evaluator: &mut Evaluator<'a>,
     function: FunctionId,
     args: &'a [Expr],
@@ -108,8 +108,8 @@ fn of_values(
     let counted = |unit: i64| Ok(Duration::counted(number()?, unit)?.to_value());
     let day = || one().and_then(|(value, ty)| day(value, ty, zone));
     Ok(match function {
-        FunctionId::Lower => Value::S(singlet_item::key::lower(text()?)),
-        FunctionId::Upper => Value::S(singlet_item::key::upper(text()?)),
+        FunctionId::Lower => Value::S(singlet_item::key::lower_case(text()?)),
+        FunctionId::Upper => Value::S(singlet_item::key::upper_case(text()?)),
         FunctionId::Size => Value::N(Number::from(size(&one()?.0, function)?)),
         FunctionId::String => Value::S(one().and_then(|(value, ty)| shown(value, ty))?),
         FunctionId::Hash => Value::N(Number::from(hash(&one().and_then(|(value, ty)| shown(value, ty))?))),
@@ -122,7 +122,12 @@ fn of_values(
         FunctionId::Year => year(&day()?).ok_or_else(|| unfit(function))?,
         FunctionId::Date => Value::S(time::parse_day(text()?)?.to_string()),
         FunctionId::Numbered => numbered(one()?.0.clone()),
-        FunctionId::Flat => Value::L(elements(one()?.0.clone()).into_iter().flat_map(elements).collect()),
+        FunctionId::Flat => Value::L(
+            list_elements(one()?.0.clone())
+                .into_iter()
+                .flat_map(list_elements)
+                .collect(),
+        ),
         FunctionId::Rank => one().and_then(|(value, ty)| rank(value, ty).ok_or_else(|| unfit(function)))?,
         FunctionId::Min => return extreme(Ordering::Less, function, values, expr),
         FunctionId::Max => return extreme(Ordering::Greater, function, values, expr),
@@ -209,7 +214,7 @@ fn test<'a>(
         }
         (FunctionId::Contains, [(Value::S(text), _), (Value::S(part), _)]) => Ok(Some(text.contains(part.as_str()))),
         (FunctionId::Contains, [(list, list_ty), (element, element_ty)]) if list_ty.element().is_some() => {
-            let holds = compare::compare(BinaryOp::In, (*element, *element_ty), (*list, *list_ty))?;
+            let holds = compare::compare_values(BinaryOp::In, (*element, *element_ty), (*list, *list_ty))?;
             Ok((holds || !has_unknown(list)).then_some(holds))
         }
         (FunctionId::Near, [(a, _), (b, _), (km, _)]) => {
@@ -251,7 +256,7 @@ fn rounded<'a>(evaluator: &mut Evaluator<'a>, args: &'a [Expr]) -> Evaluated {
 }
 
 /// What a function over a list makes of what each element gave.
-pub(super) fn fold(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Evaluated {
+pub(super) fn fold_list(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Evaluated {
     let is = |value: &Option<Value>, truth: bool| value.as_ref().and_then(Value::as_bool) == Some(truth);
     let unknown = || results.iter().any(|(_, value)| value.is_none());
     Ok(Some(match op {
@@ -321,7 +326,7 @@ fn grouped(results: Vec<(Value, Option<Value>)>) -> Value {
 }
 
 fn numbered(list: Value) -> Value {
-    let numbered = elements(list).into_iter().zip(1_i64..).map(|(value, number)| {
+    let numbered = list_elements(list).into_iter().zip(1_i64..).map(|(value, number)| {
         let number = Value::N(Number::from(number));
         Value::M(BTreeMap::from([
             ("number".to_owned(), number),
@@ -336,7 +341,7 @@ fn is_of_nothing(function: FunctionId, values: &[Typed<'_>]) -> bool {
     matches!(function, FunctionId::Min | FunctionId::Max)
         && values
             .iter()
-            .all(|(value, ty)| ty.element().is_some() && elements(value.clone()).is_empty())
+            .all(|(value, ty)| ty.element().is_some() && list_elements(value.clone()).is_empty())
 }
 
 /// The least or the greatest of some values, or of lists of them, in the form of the whole.
@@ -344,13 +349,13 @@ fn extreme(wanted: Ordering, function: FunctionId, values: &[Typed<'_>], expr: &
     let mut best: Option<Typed<'_>> = None;
     for (value, ty) in values {
         let (all, ty) = match ty.element() {
-            Some(element) => (elements(value.clone()), element),
+            Some(element) => (list_elements(value.clone()), element),
             None => (vec![value.clone()], *ty),
         };
         for value in all {
             let better = match &best {
                 None => true,
-                Some((known, known_ty)) => compare::order((&value, ty), (known, known_ty))? == Some(wanted),
+                Some((known, known_ty)) => compare::order_values((&value, ty), (known, known_ty))? == Some(wanted),
             };
             if better {
                 best = Some((value, ty));

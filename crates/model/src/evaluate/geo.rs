@@ -82,7 +82,7 @@ pub fn cover(center: Place, radius_km: f64, precision: u8, most: usize) -> Optio
         let columns = (center.lon - lon_span + 180.0).div_euclid(width) as i64
             ..=(center.lon + lon_span + 180.0).div_euclid(width) as i64;
         for column in columns {
-            let cell = Cell::at(row, column, height, width);
+            let cell = GeohashCell::at(row, column, height, width);
             if cell.distance_km(center) <= radius_km {
                 cells.insert(cell.middle().geohash(precision));
             }
@@ -107,17 +107,17 @@ fn lon_reach(center: Place, radius_km: f64, south: f64, north: f64) -> f64 {
     }
 }
 
-struct Cell {
+struct GeohashCell {
     south: f64,
     west: f64,
     height: f64,
     width: f64,
 }
 
-impl Cell {
+impl GeohashCell {
     fn at(row: i64, column: i64, height: f64, width: f64) -> Self {
         let columns = (360.0 / width) as i64;
-        Cell {
+        GeohashCell {
             south: (row as f64 * height - 90.0).min(90.0 - height),
             west: column.rem_euclid(columns) as f64 * width - 180.0,
             height,

@@ -27,7 +27,7 @@ mod tests;
 pub mod time;
 mod unknown;
 
-pub use compare::{order, row_order};
+pub use compare::{order_values, row_order};
 pub use convert::convert;
 pub use time::Duration;
 
@@ -153,7 +153,7 @@ pub fn evaluate(expr: &Expr, environment: &dyn Environment) -> Evaluated {
 ///
 /// As [`evaluate`].
 pub fn holds(expr: &Expr, environment: &dyn Environment) -> Result<bool, EvaluateError> {
-    Ok(decided(expr, environment)?.unwrap_or(false))
+    Ok(decide_condition(expr, environment)?.unwrap_or(false))
 }
 
 /// Computes a condition: true, false, or nothing where that hangs on a claim that the caller does not have.
@@ -161,7 +161,7 @@ pub fn holds(expr: &Expr, environment: &dyn Environment) -> Result<bool, Evaluat
 /// # Errors
 ///
 /// As [`evaluate`].
-pub fn decided(expr: &Expr, environment: &dyn Environment) -> Result<Option<bool>, EvaluateError> {
+pub fn decide_condition(expr: &Expr, environment: &dyn Environment) -> Result<Option<bool>, EvaluateError> {
     Evaluator::new(environment).truth(expr)
 }
 
@@ -192,7 +192,7 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Eva
     value.map(|value| convert(value, &expr.ty, ty)).transpose()
 }
 
-/// The same without a copy, where the value lies there in that form.
+/// Computes an expression as [`evaluate_as`] does; borrowed where the value lies there in that form.
 ///
 /// # Errors
 ///
@@ -250,7 +250,7 @@ impl<'a> Evaluator<'a> {
             },
             ExprKind::List(elements) => Some(Value::L(self.list(elements, expr)?)),
             ExprKind::Record(fields) => Some(self.record(fields)?),
-            ExprKind::Call(function, args) => functions::call(self, *function, args, expr)?,
+            ExprKind::Call(function, args) => functions::call_function(self, *function, args, expr)?,
             ExprKind::Each { op, list, var, body } => self.each(*op, list, var, body)?,
             ExprKind::Entity { entity, key } => self.row_by_key(*entity, key, Look::Whole)?,
             ExprKind::Invalid => {
@@ -355,7 +355,7 @@ impl<'a> Evaluator<'a> {
                 let (Some(a), Some(b)) = (self.value(left)?, self.value(right)?) else {
                     return Ok(None);
                 };
-                arithmetic::binary(op, (&a, &left.ty), (&b, &right.ty), self.environment.zone()).map(Some)
+                arithmetic::compute_binary(op, (&a, &left.ty), (&b, &right.ty), self.environment.zone()).map(Some)
             }
         }
     }
@@ -380,7 +380,7 @@ impl<'a> Evaluator<'a> {
         }
         let in_unknown = op == BinaryOp::In && b.as_deref().is_some_and(has_unknown);
         let holds = match (a, b) {
-            (Some(a), Some(b)) => compare::compare(op, (&a, &left.ty), (&b, &right.ty))?,
+            (Some(a), Some(b)) => compare::compare_values(op, (&a, &left.ty), (&b, &right.ty))?,
             _ => op == BinaryOp::Ne,
         };
         // An element that is not known may be the one that is looked for.
@@ -391,7 +391,7 @@ impl<'a> Evaluator<'a> {
         let Some(value) = self.value(inner)? else {
             return Ok(None);
         };
-        arithmetic::negated(&value, &inner.ty).map(Some)
+        arithmetic::negate_value(&value, &inner.ty).map(Some)
     }
 
     /// The elements of a list in the form of its type. Absent ones are left out; unknown ones are NULL, since a list of which
@@ -432,13 +432,13 @@ impl<'a> Evaluator<'a> {
             return Ok(None);
         };
         let mut results = Vec::new();
-        for element in elements(list) {
+        for element in list_elements(list) {
             self.variables.push((var, element.clone()));
             let result = self.each_result(op, body);
             self.variables.pop();
             results.push((element, result?));
         }
-        functions::fold(op, results)
+        functions::fold_list(op, results)
     }
 
     /// What an element gives; where it is a condition, nothing stands for unknown.
@@ -455,7 +455,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// The elements of a list or set.
-pub(super) fn elements(value: Value) -> Vec<Value> {
+pub(super) fn list_elements(value: Value) -> Vec<Value> {
     match value {
         Value::L(elements) => elements,
         Value::Ss(words) => words.into_iter().map(Value::S).collect(),

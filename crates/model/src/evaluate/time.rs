@@ -89,7 +89,7 @@ impl Duration {
         Duration::new(field(MONTHS)?, field(MILLIS)?).ok()
     }
 
-    /// The same backwards.
+    /// The duration backwards.
     pub fn negated(self) -> Self {
         Duration {
             months: -self.months,

@@ -5,13 +5,13 @@ use super::tree::{BinaryOp, Expr, ExprKind, Literal};
 
 /// Values known to be present, by their paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct PresenceFacts {
     present: Vec<String>,
 }
 
-impl Facts {
+impl PresenceFacts {
     /// What is known where `condition` came out as `truth`.
-    pub fn of(condition: &Expr, truth: bool) -> Facts {
+    pub fn of(condition: &Expr, truth: bool) -> PresenceFacts {
         proven(condition, truth).unwrap_or_default()
     }
 
@@ -28,7 +28,7 @@ impl Facts {
     }
 
     /// Adds all that `other` knows.
-    pub fn extend(&mut self, other: Facts) {
+    pub fn extend(&mut self, other: PresenceFacts) {
         other.present.into_iter().for_each(|path| self.add(path));
     }
 
@@ -47,9 +47,9 @@ impl Facts {
 }
 
 /// Nothing where the outcome is impossible: of two ways to an outcome, the other one then decides alone.
-fn proven(condition: &Expr, truth: bool) -> Option<Facts> {
+fn proven(condition: &Expr, truth: bool) -> Option<PresenceFacts> {
     match &condition.kind {
-        ExprKind::Literal(Literal::Bool(value)) => (*value == truth).then(Facts::default),
+        ExprKind::Literal(Literal::Bool(value)) => (*value == truth).then(PresenceFacts::default),
         ExprKind::Not(inner) => proven(inner, !truth),
         ExprKind::Binary(BinaryOp::And, left, right) => join(left, right, truth, true),
         ExprKind::Binary(BinaryOp::Or, left, right) => join(left, right, truth, false),
@@ -59,12 +59,12 @@ fn proven(condition: &Expr, truth: bool) -> Option<Facts> {
             both(proven(test, false), proven(otherwise, truth)),
         ),
         ExprKind::Call(FunctionId::StartsWith | FunctionId::Contains, parts) if truth => Some(present(parts.iter())),
-        _ => Some(Facts::default()),
+        _ => Some(PresenceFacts::default()),
     }
 }
 
 /// `&&` is true where both are, and false where one is; `||` the other way round.
-fn join(left: &Expr, right: &Expr, truth: bool, both_needed_for: bool) -> Option<Facts> {
+fn join(left: &Expr, right: &Expr, truth: bool, both_needed_for: bool) -> Option<PresenceFacts> {
     let (left, right) = (proven(left, truth), proven(right, truth));
     if truth == both_needed_for {
         both(left, right)
@@ -73,13 +73,13 @@ fn join(left: &Expr, right: &Expr, truth: bool, both_needed_for: bool) -> Option
     }
 }
 
-fn both(left: Option<Facts>, right: Option<Facts>) -> Option<Facts> {
+fn both(left: Option<PresenceFacts>, right: Option<PresenceFacts>) -> Option<PresenceFacts> {
     let mut facts = left?;
     facts.extend(right?);
     Some(facts)
 }
 
-fn either(left: Option<Facts>, right: Option<Facts>) -> Option<Facts> {
+fn either(left: Option<PresenceFacts>, right: Option<PresenceFacts>) -> Option<PresenceFacts> {
     match (left, right) {
         (Some(mut left), Some(right)) => {
             left.present.retain(|path| right.is_present(path));
@@ -90,20 +90,20 @@ fn either(left: Option<Facts>, right: Option<Facts>) -> Option<Facts> {
 }
 
 /// A comparison with an absent operand is false, `!=` true: the opposite outcome proves both operands.
-fn compared(op: BinaryOp, left: &Expr, right: &Expr, truth: bool) -> Facts {
+fn compared(op: BinaryOp, left: &Expr, right: &Expr, truth: bool) -> PresenceFacts {
     let equal = (op != BinaryOp::Ne) == truth;
     match (left.is_absent(), right.is_absent()) {
-        (true, true) => Facts::default(),
+        (true, true) => PresenceFacts::default(),
         (false, true) if !equal => present([left]),
         (true, false) if !equal => present([right]),
         (false, false) if equal => present([left, right]),
-        _ => Facts::default(),
+        _ => PresenceFacts::default(),
     }
 }
 
 /// An optional argument that was not tested may have taken its whole conjunct away, which then proves nothing.
-fn present<'a>(operands: impl IntoIterator<Item = &'a Expr> + Clone) -> Facts {
-    let mut facts = Facts::default();
+fn present<'a>(operands: impl IntoIterator<Item = &'a Expr> + Clone) -> PresenceFacts {
+    let mut facts = PresenceFacts::default();
     let several = operands.clone().into_iter().count() > 1;
     let left_out = |operand: &Expr| several && operand.optional && matches!(operand.kind, ExprKind::Arg(_));
     if operands.clone().into_iter().any(left_out) {
@@ -116,7 +116,7 @@ fn present<'a>(operands: impl IntoIterator<Item = &'a Expr> + Clone) -> Facts {
 }
 
 /// A field that is present proves what it is a field of.
-fn add_with_owners(operand: &Expr, facts: &mut Facts) {
+fn add_with_owners(operand: &Expr, facts: &mut PresenceFacts) {
     if let ExprKind::Field(of, _) | ExprKind::Index(of, _) = &operand.kind {
         add_with_owners(of, facts);
     }

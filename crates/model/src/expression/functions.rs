@@ -10,7 +10,7 @@ pub struct Function {
     /// What a call becomes in the tree.
     pub meaning: Meaning,
     /// How it is called.
-    pub form: Form,
+    pub form: CallForm,
     /// What it takes, the receiver of a method first.
     pub params: &'static [Param],
     /// How it is written, and what it gives.
@@ -34,7 +34,7 @@ pub enum Meaning {
 
 /// How a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum CallForm {
     /// `f(x)`.
     Function,
     /// `x.f(y)`.
@@ -166,7 +166,7 @@ const fn function(
     Function {
         name,
         meaning: Meaning::Call(id),
-        form: Form::Function,
+        form: CallForm::Function,
         params,
         signature,
         doc,
@@ -183,13 +183,13 @@ const fn method(
     doc: &'static str,
 ) -> Function {
     Function {
-        form: Form::Method,
+        form: CallForm::Method,
         lowers: true,
         ..function(name, id, params, signature, doc)
     }
 }
 
-const fn each(name: &'static str, op: EachOp, form: Form, signature: &'static str, doc: &'static str) -> Function {
+const fn each(name: &'static str, op: EachOp, form: CallForm, signature: &'static str, doc: &'static str) -> Function {
     Function {
         name,
         meaning: Meaning::Each(op),
@@ -236,14 +236,14 @@ pub static FUNCTIONS: &[Function] = &[
     function("max", Id::Max, &[P::Ordered], "max(a, b, …) -> the greatest", "The greatest of some values of one type, or of a list."),
     function("hash", Id::Hash, &[P::Scalar], "hash(value) -> int", "A number from 0 that is always the same for a value: `hash(id) % 10` spreads over ten."),
     function("random", Id::Random, &[P::Int], "random(int) -> int", "Any whole number from 0 below the given one."),
-    each("sum", EachOp::Sum, Form::Function, "sum(list, v, expression) -> number", "The sum of what an expression gives for each element."),
-    each("group", EachOp::Group, Form::Function, "group(list, v, expression) -> list of {key, rows}", "The elements by what an expression gives for each, in order of first appearance."),
+    each("sum", EachOp::Sum, CallForm::Function, "sum(list, v, expression) -> number", "The sum of what an expression gives for each element."),
+    each("group", EachOp::Group, CallForm::Function, "group(list, v, expression) -> list of {key, rows}", "The elements by what an expression gives for each, in order of first appearance."),
     function("numbered", Id::Numbered, &[P::List], "numbered(list) -> list of {number, value}", "Each element with its number, from 1."),
     function("flat", Id::Flat, &[P::Lists], "flat(list of lists) -> list", "The elements of all lists, in one."),
-    each("exists", EachOp::Exists, Form::Method, "list.exists(v, condition) -> bool", "Whether a condition holds for one element."),
-    each("all", EachOp::All, Form::Method, "list.all(v, condition) -> bool", "Whether a condition holds for each element."),
-    each("map", EachOp::Map, Form::Method, "list.map(v, expression) -> list", "What an expression gives for each element."),
-    each("filter", EachOp::Filter, Form::Method, "list.filter(v, condition) -> list", "The elements for which a condition holds."),
+    each("exists", EachOp::Exists, CallForm::Method, "list.exists(v, condition) -> bool", "Whether a condition holds for one element."),
+    each("all", EachOp::All, CallForm::Method, "list.all(v, condition) -> bool", "Whether a condition holds for each element."),
+    each("map", EachOp::Map, CallForm::Method, "list.map(v, expression) -> list", "What an expression gives for each element."),
+    each("filter", EachOp::Filter, CallForm::Method, "list.filter(v, condition) -> list", "The elements for which a condition holds."),
     function("ulid", Id::Ulid, &[], "ulid() -> ulid", "A new id that sorts by time, 26 characters."),
     function("ksuid", Id::Ksuid, &[], "ksuid() -> ksuid", "A new id that sorts by time, 27 characters."),
     function("uuid", Id::Uuid, &[], "uuid() -> uuid", "A new random UUID."),

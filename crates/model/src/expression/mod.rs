@@ -6,7 +6,7 @@
 //!
 //! - A **scope** ([`Scope`]) says what names mean at one place: the row whose attributes stand bare, arguments, claims, names
 //!   bound by `let` and `for`, and what the conditions around the place prove.
-//! - A **fact** ([`Facts`]) is a value known to be present, because a condition tested it.
+//! - A **fact** ([`PresenceFacts`]) is a value known to be present, because a condition tested it.
 //! - A value is **optional** where it may be absent. A comparison with an absent value is false; computing with one needs a
 //!   test first.
 //!
@@ -28,11 +28,13 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use facts::Facts;
-pub use functions::{FUNCTIONS, Form, Function, FunctionId, Meaning, Param};
-pub use relations::{assignable, comparable, orderable, same_kind, unified};
+pub use facts::PresenceFacts;
+pub use functions::{CallForm, FUNCTIONS, Function, FunctionId, Meaning, Param};
+pub use relations::{is_assignable, is_comparable, is_orderable, same_kind, unified_type};
 pub use rules::RULES;
-pub use scope::{Absence, Arg, Args, Bound, Claim, Known, OptionalArgs, RowWord, Scope, Setting, Words};
+pub use scope::{
+    Absence, Arg, Args, BoundName, Claim, DeploymentSetting, OptionalArgs, RowWord, Scope, WordPresence, Words,
+};
 pub use tree::{BinaryOp, EachOp, Expr, ExprKind, Literal, Word};
 
 use crate::diagnostic::Diagnostics;
@@ -103,9 +105,9 @@ fn run(
     text: &Text,
     scope: &Scope<'_>,
     out: &mut Diagnostics,
-    judge: impl FnOnce(&mut Checker<'_, '_>, &parse::Node) -> Expr,
+    judge: impl FnOnce(&mut Checker<'_, '_>, &parse::ExpressionNode) -> Expr,
 ) -> Expr {
-    match parse::parse(text) {
+    match parse::parse_expression(text) {
         Ok(node) => judge(&mut Checker::new(text, scope, out), &node),
         Err(mistake) => {
             out.push(*mistake);

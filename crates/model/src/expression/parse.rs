@@ -12,7 +12,7 @@ use std::rc::Rc;
 use cel::common::ast::{self, EntryExpr, IdedExpr, LiteralValue, SourceInfo, operators};
 use singlet_item::Number;
 
-use super::scan::{Token, TokenKind};
+use super::scan::{ScannedToken, TokenKind};
 use super::tree::BinaryOp;
 use super::words::is_literal;
 use super::{rules, syntax, tokens};
@@ -21,7 +21,7 @@ use crate::text::Text;
 
 /// An untyped expression.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct ExpressionNode {
     pub kind: NodeKind,
     /// The whole expression, in bytes of its text.
     pub range: Range<usize>,
@@ -39,18 +39,18 @@ pub(super) enum NodeKind {
     Text(String),
     Null,
     Name(String),
-    Field(Box<Node>, String),
-    Index(Box<Node>, Box<Node>),
-    Not(Box<Node>),
-    Negate(Box<Node>),
-    Binary(BinaryOp, Box<Node>, Box<Node>),
-    Conditional(Box<Node>, Box<Node>, Box<Node>),
-    List(Vec<Node>),
+    Field(Box<ExpressionNode>, String),
+    Index(Box<ExpressionNode>, Box<ExpressionNode>),
+    Not(Box<ExpressionNode>),
+    Negate(Box<ExpressionNode>),
+    Binary(BinaryOp, Box<ExpressionNode>, Box<ExpressionNode>),
+    Conditional(Box<ExpressionNode>, Box<ExpressionNode>, Box<ExpressionNode>),
+    List(Vec<ExpressionNode>),
     Record(Vec<FieldNode>),
     Call {
         name: String,
-        receiver: Option<Box<Node>>,
-        args: Vec<Node>,
+        receiver: Option<Box<ExpressionNode>>,
+        args: Vec<ExpressionNode>,
     },
     Key {
         entity: String,
@@ -62,19 +62,19 @@ pub(super) enum NodeKind {
 pub(super) struct FieldNode {
     pub field: String,
     pub range: Range<usize>,
-    pub value: Node,
+    pub value: ExpressionNode,
 }
 
 /// Parses an expression, or says what is wrong with how it is written.
-pub(super) fn parse(text: &Text) -> Result<Node, Box<Diagnostic>> {
-    let written = syntax::tokens(text)?;
-    let node =
-        Shape::of(&text.text, &written).and_then(|shape| Reader::new(&text.text, &written, &shape).node(&shape.tree));
+pub(super) fn parse_expression(text: &Text) -> Result<ExpressionNode, Box<Diagnostic>> {
+    let written = syntax::checked_tokens(text)?;
+    let node = ExpressionShape::of(&text.text, &written)
+        .and_then(|shape| ExpressionReader::new(&text.text, &written, &shape).node(&shape.tree));
     node.map(|(node, ..)| node).ok_or_else(|| unreadable(text))
 }
 
 fn unreadable(text: &Text) -> Box<Diagnostic> {
-    let shown = tokens::quoted(&text.text);
+    let shown = tokens::quote_input(&text.text);
     let message = format!("the expression {shown} cannot be read");
     Box::new(Diagnostic::new(&rules::UNEXPECTED, text.span, message))
 }
@@ -83,19 +83,19 @@ fn unreadable(text: &Text) -> Box<Diagnostic> {
 const SHAPES_KEPT_MAX: usize = 1_024;
 
 thread_local! {
-    static SHAPES: RefCell<HashMap<String, Rc<Shape>>> = RefCell::default();
+    static SHAPES: RefCell<HashMap<String, Rc<ExpressionShape>>> = RefCell::default();
 }
 
 /// The structure of an expression, whatever its names and values are.
-struct Shape {
+struct ExpressionShape {
     tree: IdedExpr,
     info: SourceInfo,
     /// Where each token begins in the text that was parsed.
     starts: Vec<usize>,
 }
 
-impl Shape {
-    fn of(text: &str, tokens: &[Token]) -> Option<Rc<Shape>> {
+impl ExpressionShape {
+    fn of(text: &str, tokens: &[ScannedToken]) -> Option<Rc<ExpressionShape>> {
         let (shape, starts) = stand_in(text, tokens);
         if let Some(known) = SHAPES.with_borrow(|shapes| shapes.get(&shape).cloned()) {
             return Some(known);
@@ -103,7 +103,7 @@ impl Shape {
         // Without the standard macros, `rows.exists(e, …)` stays a call.
         let parser = cel::Env::default().with_optional_support(false).parser();
         let (tree, info) = parser.parse_with_source_info(&shape).ok()?;
-        let parsed = Rc::new(Shape { tree, info, starts });
+        let parsed = Rc::new(ExpressionShape { tree, info, starts });
         SHAPES.with_borrow_mut(|shapes| {
             if shapes.len() >= SHAPES_KEPT_MAX {
                 shapes.clear();
@@ -122,7 +122,7 @@ impl Shape {
 
 /// The text of a shape, and where each token begins in it. The sign of a number is not lost: the parser makes a negative
 /// literal of `- 1`.
-fn stand_in(text: &str, tokens: &[Token]) -> (String, Vec<usize>) {
+fn stand_in(text: &str, tokens: &[ScannedToken]) -> (String, Vec<usize>) {
     let mut shape = String::with_capacity(tokens.len() * 3);
     let mut starts = Vec::with_capacity(tokens.len());
     for token in tokens {
@@ -140,18 +140,18 @@ fn stand_in(text: &str, tokens: &[Token]) -> (String, Vec<usize>) {
 }
 
 /// A node with its first and last token.
-type Read = (Node, usize, usize);
+type Read = (ExpressionNode, usize, usize);
 
-struct Reader<'a> {
+struct ExpressionReader<'a> {
     text: &'a str,
-    tokens: &'a [Token],
-    shape: &'a Shape,
+    tokens: &'a [ScannedToken],
+    shape: &'a ExpressionShape,
     /// For each bracket, the index of its partner.
     partners: Vec<Option<usize>>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(text: &'a str, tokens: &'a [Token], shape: &'a Shape) -> Self {
+impl<'a> ExpressionReader<'a> {
+    fn new(text: &'a str, tokens: &'a [ScannedToken], shape: &'a ExpressionShape) -> Self {
         let mut partners = vec![None; tokens.len()];
         let mut open = Vec::new();
         let mut pair = |at: usize, partner: usize| {
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
                 pair(at, start);
             }
         }
-        Reader {
+        ExpressionReader {
             text,
             tokens,
             shape,
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         Some(self.made(kind, first, last, at))
     }
 
-    fn sign(&self, inner: &IdedExpr, at: usize, kind: fn(Box<Node>) -> NodeKind) -> Option<Read> {
+    fn sign(&self, inner: &IdedExpr, at: usize, kind: fn(Box<ExpressionNode>) -> NodeKind) -> Option<Read> {
         let (inner, _, last) = self.operand(inner)?;
         Some(self.made(kind(Box::new(inner)), at, last, at))
     }
@@ -323,7 +323,7 @@ impl<'a> Reader<'a> {
         Some(self.made(NodeKind::Number { value, whole }, first, at, at))
     }
 
-    fn nodes(&self, trees: &[IdedExpr]) -> Option<Vec<Node>> {
+    fn nodes(&self, trees: &[IdedExpr]) -> Option<Vec<ExpressionNode>> {
         trees
             .iter()
             .map(|tree| self.node(tree).map(|(node, ..)| node))
@@ -357,7 +357,7 @@ impl<'a> Reader<'a> {
             let start = self.tokens.get(from).map_or(0, |token| token.start);
             start..self.tokens.get(to).map_or(start, |token| token.end)
         };
-        let node = Node {
+        let node = ExpressionNode {
             kind,
             range: bytes(first, last),
             name: bytes(name, name),
@@ -373,7 +373,7 @@ impl<'a> Reader<'a> {
         self.tokens.get(at).map(|token| self.slice(token).to_owned())
     }
 
-    fn slice(&self, token: &Token) -> &'a str {
+    fn slice(&self, token: &ScannedToken) -> &'a str {
         self.text.get(token.start..token.end).unwrap_or_default()
     }
 }

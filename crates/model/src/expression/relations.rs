@@ -6,7 +6,7 @@ use super::scope::is_plain_text;
 use crate::types::{LengthLimits, ObjectType, Type};
 
 /// Whether `==` between the two can ever hold. Limits do not matter.
-pub fn comparable(left: &Type, right: &Type) -> bool {
+pub fn is_comparable(left: &Type, right: &Type) -> bool {
     if matches!(left, Type::Row(_) | Type::Group(..)) || matches!(right, Type::Row(_) | Type::Group(..)) {
         return left.is_unknown() || right.is_unknown();
     }
@@ -19,28 +19,28 @@ fn compares_to(left: &Type, right: &Type) -> bool {
         (Type::Unknown | Type::Absent, _) => true,
         (Type::Now, other) => other.is_instant(),
         (Type::Text(_), Type::Ulid | Type::Ksuid | Type::Uuid | Type::Enum(_)) => true,
-        (Type::OrWords(value, _), Type::OrWords(other, _)) => comparable(value, other),
-        (Type::OrWords(value, _), other) => comparable(value, other),
+        (Type::OrWords(value, _), Type::OrWords(other, _)) => is_comparable(value, other),
+        (Type::OrWords(value, _), other) => is_comparable(value, other),
         (Type::Json, other) => other.is_number() || matches!(other, Type::Bool | Type::Text(_)),
         (Type::List(a, _), Type::List(b, _))
         | (Type::Set(a, _), Type::Set(b, _) | Type::List(b, _))
-        | (Type::Map(a, _), Type::Map(b, _)) => comparable(a, b),
+        | (Type::Map(a, _), Type::Map(b, _)) => is_comparable(a, b),
         (Type::Geo(_), Type::Object(object)) => is_place(object),
         _ => false,
     }
 }
 
 /// Whether values of the type have an order.
-pub fn orderable(ty: &Type) -> bool {
+pub fn is_orderable(ty: &Type) -> bool {
     match ty {
-        Type::OrWords(value, _) => orderable(value),
+        Type::OrWords(value, _) => is_orderable(value),
         Type::Duration | Type::Bytes(_) | Type::Unknown => true,
         other => other.is_number() || other.is_instant() || other.is_textual(),
     }
 }
 
 /// Whether a value of `from` can be stored as `to`; whether it keeps the limits is known only when it is there.
-pub fn assignable(from: &Type, to: &Type) -> bool {
+pub fn is_assignable(from: &Type, to: &Type) -> bool {
     match (from, to) {
         (Type::Unknown | Type::Absent, _) | (_, Type::Unknown) => true,
         (Type::Int(_) | Type::Version, Type::Number(_)) => true,
@@ -50,17 +50,17 @@ pub fn assignable(from: &Type, to: &Type) -> bool {
         (text, Type::Ulid | Type::Ksuid | Type::Uuid) if is_plain_text(text) => true,
         (from, Type::Json) => !matches!(from, Type::Row(_) | Type::Group(..)),
         (Type::OrWords(from, words), Type::OrWords(to, known)) => {
-            assignable(from, to) && words.iter().all(|word| known.contains(word))
+            is_assignable(from, to) && words.iter().all(|word| known.contains(word))
         }
-        (from, Type::OrWords(value, _)) => assignable(from, value),
+        (from, Type::OrWords(value, _)) => is_assignable(from, value),
         (Type::List(a, _), Type::List(b, _) | Type::Set(b, _))
         | (Type::Set(a, _), Type::Set(b, _) | Type::List(b, _))
-        | (Type::Map(a, _), Type::Map(b, _)) => assignable(a, b),
+        | (Type::Map(a, _), Type::Map(b, _)) => is_assignable(a, b),
         (Type::Object(from), Type::Object(to)) => object_assignable(from, to),
         // `{"a": 1}` written in place is a map where one is wanted, and `{}` an empty one.
         (Type::Object(from), Type::Map(to, _)) if from.name.is_empty() => {
             let mut fields = from.fields.iter();
-            fields.all(|field| !field.optional && assignable(&field.ty, to))
+            fields.all(|field| !field.optional && is_assignable(&field.ty, to))
         }
         (Type::Object(from) | Type::Geo(Some(from)), Type::Geo(Some(to))) => object_assignable(from, to),
         (Type::Object(from), Type::Geo(None)) => is_place(from),
@@ -72,7 +72,7 @@ fn object_assignable(from: &ObjectType, to: &ObjectType) -> bool {
     let known = from.fields.iter().all(|field| to.field(&field.name).is_some());
     known
         && to.fields.iter().all(|wanted| match from.field(&wanted.name) {
-            Some(given) => assignable(&given.ty, &wanted.ty) && (wanted.optional || !given.optional),
+            Some(given) => is_assignable(&given.ty, &wanted.ty) && (wanted.optional || !given.optional),
             None => wanted.optional,
         })
 }
@@ -99,7 +99,7 @@ pub fn same_kind(left: &Type, right: &Type) -> bool {
 }
 
 /// The one type that values of both have; limits stay where they are the same.
-pub fn unified(left: &Type, right: &Type) -> Option<Type> {
+pub fn unified_type(left: &Type, right: &Type) -> Option<Type> {
     if left == right {
         return Some(left.clone());
     }
@@ -109,13 +109,13 @@ pub fn unified(left: &Type, right: &Type) -> Option<Type> {
         (Type::Int(_) | Type::Version, Type::Int(_) | Type::Version) => Type::int(),
         (a, b) if a.is_number() && b.is_number() => Type::number(),
         (Type::Now, other) | (other, Type::Now) if other.is_instant() => other.clone(),
-        (Type::List(a, one), Type::List(b, other)) => Type::List(Arc::new(unified(a, b)?), either(*one, *other)),
-        (Type::Set(a, one), Type::Set(b, other)) => Type::Set(Arc::new(unified(a, b)?), either(*one, *other)),
-        (value, Type::OrWords(inner, _)) if assignable(value, inner) => right.clone(),
-        (Type::OrWords(inner, _), value) if assignable(value, inner) => left.clone(),
+        (Type::List(a, one), Type::List(b, other)) => Type::List(Arc::new(unified_type(a, b)?), either(*one, *other)),
+        (Type::Set(a, one), Type::Set(b, other)) => Type::Set(Arc::new(unified_type(a, b)?), either(*one, *other)),
+        (value, Type::OrWords(inner, _)) if is_assignable(value, inner) => right.clone(),
+        (Type::OrWords(inner, _), value) if is_assignable(value, inner) => left.clone(),
         (a, b) if same_kind(a, b) => a.clone(),
-        (a, b) if assignable(a, b) && matches!(b, Type::Text(_)) => Type::text(),
-        (a, b) if assignable(b, a) && matches!(a, Type::Text(_)) => Type::text(),
+        (a, b) if is_assignable(a, b) && matches!(b, Type::Text(_)) => Type::text(),
+        (a, b) if is_assignable(b, a) && matches!(a, Type::Text(_)) => Type::text(),
         _ => return None,
     })
 }
@@ -145,27 +145,27 @@ mod tests {
 
     #[test]
     fn instants_of_different_forms_do_not_compare() {
-        assert!(comparable(&Type::Now, &Type::Seconds));
-        assert!(comparable(&Type::Millis, &Type::Now));
-        assert!(!comparable(&Type::Time, &Type::Seconds));
-        assert!(!comparable(&Type::Time, &Type::Date));
-        assert!(!comparable(&Type::Seconds, &Type::int()));
+        assert!(is_comparable(&Type::Now, &Type::Seconds));
+        assert!(is_comparable(&Type::Millis, &Type::Now));
+        assert!(!is_comparable(&Type::Time, &Type::Seconds));
+        assert!(!is_comparable(&Type::Time, &Type::Date));
+        assert!(!is_comparable(&Type::Seconds, &Type::int()));
     }
 
     #[test]
     fn ids_compare_with_text_and_take_it_without_limits_only() {
-        assert!(comparable(&Type::Ulid, &limited()));
-        assert!(assignable(&Type::text(), &Type::Ulid));
-        assert!(!assignable(&limited(), &Type::Ulid));
-        assert!(assignable(&Type::Ulid, &limited()));
-        assert!(!comparable(&Type::Ulid, &Type::Uuid));
+        assert!(is_comparable(&Type::Ulid, &limited()));
+        assert!(is_assignable(&Type::text(), &Type::Ulid));
+        assert!(!is_assignable(&limited(), &Type::Ulid));
+        assert!(is_assignable(&Type::Ulid, &limited()));
+        assert!(!is_comparable(&Type::Ulid, &Type::Uuid));
     }
 
     #[test]
     fn whole_numbers_are_numbers_but_not_the_other_way_round() {
-        assert!(assignable(&Type::int(), &Type::number()));
-        assert!(!assignable(&Type::number(), &Type::int()));
-        assert_eq!(unified(&Type::int(), &Type::number()), Some(Type::number()));
+        assert!(is_assignable(&Type::int(), &Type::number()));
+        assert!(!is_assignable(&Type::number(), &Type::int()));
+        assert_eq!(unified_type(&Type::int(), &Type::number()), Some(Type::number()));
     }
 
     #[test]
@@ -182,18 +182,18 @@ mod tests {
             }))
         };
         let counts = Type::Map(Arc::new(Type::int()), LengthLimits::default());
-        assert!(assignable(&record("", Type::int(), false), &counts));
-        assert!(!assignable(&record("", Type::text(), false), &counts));
-        assert!(!assignable(&record("", Type::int(), true), &counts));
-        assert!(!assignable(&record("Line", Type::int(), false), &counts));
+        assert!(is_assignable(&record("", Type::int(), false), &counts));
+        assert!(!is_assignable(&record("", Type::text(), false), &counts));
+        assert!(!is_assignable(&record("", Type::int(), true), &counts));
+        assert!(!is_assignable(&record("Line", Type::int(), false), &counts));
     }
 
     #[test]
     fn a_date_or_a_word_compares_with_dates() {
         let returned = Type::OrWords(Arc::new(Type::Date), Arc::from(["AVAILABLE".to_owned()]));
-        assert!(comparable(&returned, &Type::Date));
-        assert!(!comparable(&returned, &Type::Time));
-        assert!(assignable(&Type::Date, &returned));
-        assert!(!assignable(&returned, &Type::Date));
+        assert!(is_comparable(&returned, &Type::Date));
+        assert!(!is_comparable(&returned, &Type::Time));
+        assert!(is_assignable(&Type::Date, &returned));
+        assert!(!is_assignable(&returned, &Type::Date));
     }
 }

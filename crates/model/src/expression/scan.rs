@@ -3,7 +3,7 @@
 
 /// A token: what it is, and its bytes in the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct ScannedToken {
     pub kind: TokenKind,
     pub start: usize,
     pub end: usize,
@@ -43,7 +43,7 @@ pub(super) enum TokenKind {
 }
 
 /// Splits an expression into tokens; white space is dropped.
-pub(super) fn scan(text: &str) -> Vec<Token> {
+pub(super) fn scan_tokens(text: &str) -> Vec<ScannedToken> {
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -54,13 +54,13 @@ pub(super) fn scan(text: &str) -> Vec<Token> {
                 .then(|| bad_escape(text.get(start..end).unwrap_or_default()))
                 .flatten();
             if let Some((from, to)) = bad {
-                tokens.push(Token {
+                tokens.push(ScannedToken {
                     kind: TokenKind::BadEscape,
                     start: start + from,
                     end: start + to,
                 });
             } else {
-                tokens.push(Token { kind, start, end });
+                tokens.push(ScannedToken { kind, start, end });
             }
         }
         at += length.max(1);
@@ -209,7 +209,10 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<&str> {
-        scan(text).iter().map(|token| &text[token.start..token.end]).collect()
+        scan_tokens(text)
+            .iter()
+            .map(|token| &text[token.start..token.end])
+            .collect()
     }
 
     #[test]
@@ -245,13 +248,13 @@ mod tests {
     #[test]
     fn operators_of_other_languages_are_whole() {
         assert_eq!(words("a === b <> c = d"), ["a", "===", "b", "<>", "c", "=", "d"]);
-        assert_eq!(scan("a=b")[1].kind, TokenKind::Foreign);
-        assert_eq!(scan("a==b")[1].kind, TokenKind::Operator);
+        assert_eq!(scan_tokens("a=b")[1].kind, TokenKind::Foreign);
+        assert_eq!(scan_tokens("a==b")[1].kind, TokenKind::Operator);
     }
 
     #[test]
     fn an_unknown_escape_is_found_within_its_text() {
-        let tokens = scan(r#""a\db""#);
+        let tokens = scan_tokens(r#""a\db""#);
         assert_eq!(
             (tokens[0].kind, tokens[0].start, tokens[0].end),
             (TokenKind::BadEscape, 2, 4)

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::facts::Facts;
+use super::facts::PresenceFacts;
 use super::tree::Expr;
 use crate::catalog::Catalog;
 use crate::source::Span;
@@ -26,13 +26,13 @@ pub struct Scope<'a> {
     /// The claims of the caller; none where there is no caller.
     pub caller: Option<&'a [Claim]>,
     /// The values given at deployment.
-    pub settings: &'a [Setting],
+    pub settings: &'a [DeploymentSetting],
     /// The names that are bound, the innermost last.
-    pub bound: Vec<Bound>,
+    pub bound: Vec<BoundName>,
     /// Words that only some places know.
     pub words: Words,
     /// What the conditions around it prove.
-    pub facts: Facts,
+    pub facts: PresenceFacts,
     /// What becomes of optional arguments.
     pub optional_args: OptionalArgs,
     /// What becomes of computing with an absent value.
@@ -63,18 +63,18 @@ pub struct Words {
     /// Whether `done` is known.
     pub done: bool,
     /// Whether `request.key` and `request.hash` are known.
-    pub request: Known,
+    pub request: WordPresence,
     /// Whether `response.status` and `response.body` are known.
-    pub response: Known,
+    pub response: WordPresence,
     /// The type of the row that changed, in a write that runs after a change: then `row` is that row, everywhere.
     pub changed: Option<Type>,
     /// Whether `before` is known: what that row was.
-    pub before: Known,
+    pub before: WordPresence,
 }
 
 /// Whether a word is known, and always has a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Known {
+pub enum WordPresence {
     /// It is not known here.
     #[default]
     No,
@@ -106,7 +106,7 @@ pub enum Absence {
 
 /// A name bound by `let`, `for`, `as` or `each`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bound {
+pub struct BoundName {
     /// The name.
     pub name: String,
     /// The type of its value.
@@ -126,7 +126,7 @@ pub struct Claim {
 
 /// A value given at deployment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
+pub struct DeploymentSetting {
     /// The name after `settings.`.
     pub name: String,
     /// Its type.
@@ -149,14 +149,14 @@ impl<'a> Scope<'a> {
             settings: &[],
             bound: Vec::new(),
             words: Words::default(),
-            facts: Facts::default(),
+            facts: PresenceFacts::default(),
             optional_args: OptionalArgs::Tested,
             absence: Absence::Tested,
             in_key: false,
         }
     }
 
-    /// The same with a row of `entity`, which is also `row`.
+    /// The scope with a row of `entity`, which is also `row`.
     pub fn with_row(&self, entity: EntityId) -> Scope<'a> {
         Scope {
             attributes: Some(entity),
@@ -166,7 +166,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The same with a row of `entity` that may be missing.
+    /// The scope with a row of `entity` that may be missing.
     pub fn with_row_maybe(&self, entity: EntityId) -> Scope<'a> {
         Scope {
             row_may_be_missing: true,
@@ -174,10 +174,10 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The same with a name.
+    /// The scope with one more bound name.
     pub fn with_bound(&self, name: impl Into<String>, ty: Type, optional: bool) -> Scope<'a> {
         let mut scope = self.clone();
-        scope.bound.push(Bound {
+        scope.bound.push(BoundName {
             name: name.into(),
             ty,
             optional,
@@ -185,14 +185,14 @@ impl<'a> Scope<'a> {
         scope
     }
 
-    /// The same with what is proven where `condition` came out as `truth`.
+    /// The scope with what is proven where `condition` came out as `truth`.
     pub fn with_facts_of(&self, condition: &Expr, truth: bool) -> Scope<'a> {
         let mut scope = self.clone();
-        scope.facts.extend(Facts::of(condition, truth));
+        scope.facts.extend(PresenceFacts::of(condition, truth));
         scope
     }
 
-    /// The same with optional arguments left out, as in a `where`.
+    /// The scope with optional arguments left out, as in a `where`.
     pub fn with_arguments_left_out(&self) -> Scope<'a> {
         Scope {
             optional_args: OptionalArgs::LeftOut,

@@ -4,21 +4,21 @@
 //! are open, finds every place where the grammar is left. What passes here parses.
 
 use super::rules;
-use super::scan::{Token, TokenKind, scan};
-use super::tokens::{Step, cut, mistake, refuse, word_of, written};
+use super::scan::{ScannedToken, TokenKind, scan_tokens};
+use super::tokens::{Step, cut_input, mistake_at, refuse_token, token_mistakes, word_of};
 use super::words::{is_literal, is_reserved, word_help};
 use super::{EXPRESSION_BYTES_MAX, NESTING_MAX, TOKENS_MAX};
 use crate::diagnostic::{Diagnostic, Rule};
 use crate::text::Text;
 
 /// The tokens of an expression without mistakes of writing; otherwise the first mistake.
-pub(super) fn tokens(text: &Text) -> Result<Vec<Token>, Box<Diagnostic>> {
+pub(super) fn checked_tokens(text: &Text) -> Result<Vec<ScannedToken>, Box<Diagnostic>> {
     let whole = |rule, message: String| Box::new(Diagnostic::new(rule, text.span, message));
     if text.text.len() > EXPRESSION_BYTES_MAX {
         let message = format!("this expression is longer than {EXPRESSION_BYTES_MAX} bytes");
         return Err(whole(&rules::TOO_LONG, message));
     }
-    let tokens = scan(&text.text);
+    let tokens = scan_tokens(&text.text);
     if tokens.is_empty() {
         let help = "write `true` for what always holds, and `absent` for no value";
         let empty = whole(&rules::EMPTY, "an expression is expected here".to_owned());
@@ -28,7 +28,7 @@ pub(super) fn tokens(text: &Text) -> Result<Vec<Token>, Box<Diagnostic>> {
         let message = format!("this expression has more than {TOKENS_MAX} words and signs");
         return Err(whole(&rules::TOO_LONG, message));
     }
-    Walk::new(text, &tokens).run()?;
+    SyntaxWalk::new(text, &tokens).run()?;
     Ok(tokens)
 }
 
@@ -55,29 +55,29 @@ impl Holds {
     }
 }
 
-struct Frame {
-    open: Token,
+struct OpenBracket {
+    open: ScannedToken,
     holds: Holds,
     /// A `?` that waits for its `:`.
-    question: Option<Token>,
+    question: Option<ScannedToken>,
     /// Whether a field's `:` was seen since the last comma.
     colon: bool,
 }
 
-struct Walk<'a> {
+struct SyntaxWalk<'a> {
     text: &'a Text,
-    tokens: &'a [Token],
+    tokens: &'a [ScannedToken],
     at: usize,
     /// Whether a value must come next, rather than an operator.
     wants_value: bool,
-    frames: Vec<Frame>,
-    question: Option<Token>,
+    frames: Vec<OpenBracket>,
+    question: Option<ScannedToken>,
     questions: usize,
 }
 
-impl<'a> Walk<'a> {
-    fn new(text: &'a Text, tokens: &'a [Token]) -> Self {
-        Walk {
+impl<'a> SyntaxWalk<'a> {
+    fn new(text: &'a Text, tokens: &'a [ScannedToken]) -> Self {
+        SyntaxWalk {
             text,
             tokens,
             at: 0,
@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
 
     fn run(mut self) -> Step {
         while let Some(token) = self.tokens.get(self.at).copied() {
-            written(self.text, token)?;
+            token_mistakes(self.text, token)?;
             if self.wants_value {
                 self.value(token)?;
             } else {
@@ -101,28 +101,28 @@ impl<'a> Walk<'a> {
         self.end()
     }
 
-    fn word(&self, token: Token) -> &'a str {
+    fn word(&self, token: ScannedToken) -> &'a str {
         word_of(self.text, token)
     }
 
-    fn before(&self) -> Option<Token> {
+    fn before(&self) -> Option<ScannedToken> {
         self.tokens.get(self.at.checked_sub(1)?).copied()
     }
 
-    fn after(&self) -> Option<Token> {
+    fn after(&self) -> Option<ScannedToken> {
         self.tokens.get(self.at + 1).copied()
     }
 
-    fn mistake(&self, rule: &'static Rule, token: Token, message: impl Into<String>) -> Box<Diagnostic> {
-        mistake(self.text, rule, token, message)
+    fn mistake(&self, rule: &'static Rule, token: ScannedToken, message: impl Into<String>) -> Box<Diagnostic> {
+        mistake_at(self.text, rule, token, message)
     }
 
-    fn refuse(&self, rule: &'static Rule, token: Token, message: String, help: impl Into<String>) -> Step {
-        refuse(self.text, rule, token, message, help)
+    fn refuse(&self, rule: &'static Rule, token: ScannedToken, message: String, help: impl Into<String>) -> Step {
+        refuse_token(self.text, rule, token, message, help)
     }
 
     /// A value must come next.
-    fn value(&mut self, token: Token) -> Step {
+    fn value(&mut self, token: ScannedToken) -> Step {
         let word = self.word(token);
         if self
             .frames
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A field's name and its `:`, or the end of a record without fields.
-    fn field_name(&mut self, token: Token) -> Step {
+    fn field_name(&mut self, token: ScannedToken) -> Step {
         let in_key = self.frames.last().is_some_and(|frame| frame.holds == Holds::Key);
         let named = match token.kind {
             TokenKind::Name => !is_literal(self.word(token)) && (in_key || !is_reserved(self.word(token))),
@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The parser drops doubled signs in pairs; here they are almost always a slip.
-    fn prefix(&self, token: Token) -> Step {
+    fn prefix(&self, token: ScannedToken) -> Step {
         let doubled = self.before().is_some_and(|before| {
             before.end == token.start && matches!(self.word(before), "!" | "-") && self.is_prefix(self.at - 1)
         });
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
         matches!(self.word(*token), "!" | "-") && !value_before
     }
 
-    fn open(&mut self, token: Token, word: &str) -> Step {
+    fn open(&mut self, token: ScannedToken, word: &str) -> Step {
         let holds = match word {
             "(" => Holds::Group,
             "[" => Holds::List,
@@ -202,12 +202,12 @@ impl<'a> Walk<'a> {
         self.push(token, holds)
     }
 
-    fn push(&mut self, open: Token, holds: Holds) -> Step {
+    fn push(&mut self, open: ScannedToken, holds: Holds) -> Step {
         if self.frames.len() >= NESTING_MAX {
             let message = format!("brackets are nested deeper than {NESTING_MAX}");
             return Err(self.mistake(&rules::TOO_DEEP, open, message));
         }
-        self.frames.push(Frame {
+        self.frames.push(OpenBracket {
             open,
             holds,
             question: self.question.take(),
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn close_without_value(&mut self, token: Token) -> Step {
+    fn close_without_value(&mut self, token: ScannedToken) -> Step {
         let just_opened = self.frames.last().is_some_and(|frame| {
             self.before() == Some(frame.open) && !matches!(frame.holds, Holds::Group | Holds::Index)
         });
@@ -227,7 +227,7 @@ impl<'a> Walk<'a> {
         self.missing_before(token)
     }
 
-    fn missing_before(&self, token: Token) -> Step {
+    fn missing_before(&self, token: ScannedToken) -> Step {
         let word = self.word(token);
         let message = match self.before() {
             Some(before) if token.kind == TokenKind::Close && before.kind == TokenKind::Open => {
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
         Err(self.mistake(&rules::UNEXPECTED, token, message))
     }
 
-    fn reserved(&self, token: Token) -> Step {
+    fn reserved(&self, token: ScannedToken) -> Step {
         let word = self.word(token);
         let message = format!("`{word}` is a word that expressions keep for themselves");
         let help = match word {
@@ -250,7 +250,7 @@ impl<'a> Walk<'a> {
     }
 
     /// An operator, or the end of what is open, must come next.
-    fn operator(&mut self, token: Token) -> Step {
+    fn operator(&mut self, token: ScannedToken) -> Step {
         let word = self.word(token);
         match token.kind {
             TokenKind::Name if word == "in" => self.wants(),
@@ -270,14 +270,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn field(&mut self, token: Token) -> Step {
+    fn field(&mut self, token: ScannedToken) -> Step {
         match self.after() {
             Some(name) if name.kind == TokenKind::Name && !is_literal(self.word(name)) => {
                 self.at += 1;
                 Ok(())
             }
             Some(other) => {
-                let message = format!("a name is expected after `.`, not `{}`", cut(self.word(other)));
+                let message = format!("a name is expected after `.`, not `{}`", cut_input(self.word(other)));
                 let help = "a name that is not a word is written `row[\"na-me\"]`";
                 self.refuse(&rules::UNEXPECTED, other, message, help)
             }
@@ -288,7 +288,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn open_after_value(&mut self, token: Token, word: &str) -> Step {
+    fn open_after_value(&mut self, token: ScannedToken, word: &str) -> Step {
         let named = self
             .before()
             .is_some_and(|before| before.kind == TokenKind::Name && !is_literal(self.word(before)));
@@ -307,7 +307,7 @@ impl<'a> Walk<'a> {
             .is_some_and(|before| before.kind == TokenKind::Dot)
     }
 
-    fn close(&mut self, token: Token) -> Step {
+    fn close(&mut self, token: ScannedToken) -> Step {
         let word = self.word(token);
         let Some(frame) = self.frames.pop() else {
             let message = format!("`{word}` closes nothing");
@@ -324,10 +324,10 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn field_without_value(&self, token: Token) -> Step {
+    fn field_without_value(&self, token: ScannedToken) -> Step {
         let message = format!(
             "a field's name and `:` are expected here, not `{}`",
-            cut(self.word(token))
+            cut_input(self.word(token))
         );
         let help = "fields are written `{name: value}`, a list `[a, b]`";
         self.refuse(&rules::UNEXPECTED, token, message, help)
@@ -343,7 +343,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn comma(&mut self, token: Token) -> Step {
+    fn comma(&mut self, token: ScannedToken) -> Step {
         self.no_question_waits()?;
         let Some(frame) = self.frames.last_mut() else {
             let message = "`,` stands outside any brackets".to_owned();
@@ -366,7 +366,7 @@ impl<'a> Walk<'a> {
         self.frames.last().map_or("", |frame| self.word(frame.open))
     }
 
-    fn colon(&mut self, token: Token) -> Step {
+    fn colon(&mut self, token: ScannedToken) -> Step {
         if self.question.take().is_some() {
             return self.wants();
         }
@@ -382,7 +382,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn question(&mut self, token: Token) -> Step {
+    fn question(&mut self, token: ScannedToken) -> Step {
         if self.after().is_none() {
             let message = "`?` at the end marks an item that may be missing, which only `let` and `for` know";
             return self.refuse(
@@ -406,7 +406,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A value follows a value: often an operator of another language, in words.
-    fn missing_operator(&self, token: Token) -> Step {
+    fn missing_operator(&self, token: ScannedToken) -> Step {
         let word = self.word(token);
         let before = self.before().map_or("", |before| self.word(before));
         if let Some(help) = word_help(before, word, self.after().map_or("", |after| self.word(after))) {
@@ -418,7 +418,11 @@ impl<'a> Walk<'a> {
             let message = format!("`{}` is not an operator", self.word(at));
             return self.refuse(rule, at, message, help);
         }
-        let message = format!("an operator is missing between `{}` and `{}`", cut(before), cut(word));
+        let message = format!(
+            "an operator is missing between `{}` and `{}`",
+            cut_input(before),
+            cut_input(word)
+        );
         Err(self.mistake(&rules::UNEXPECTED, token, message))
     }
 
@@ -449,7 +453,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn ends_value(token: Token) -> bool {
+fn ends_value(token: ScannedToken) -> bool {
     matches!(
         token.kind,
         TokenKind::Name | TokenKind::Number | TokenKind::Text | TokenKind::Close

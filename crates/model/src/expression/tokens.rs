@@ -3,7 +3,7 @@
 use singlet_item::Number;
 
 use super::rules;
-use super::scan::{Token, TokenKind};
+use super::scan::{ScannedToken, TokenKind};
 use super::words::{character_help, sign_help};
 use crate::diagnostic::{Diagnostic, Rule};
 use crate::text::Text;
@@ -12,24 +12,24 @@ use crate::text::Text;
 pub(super) type Step = Result<(), Box<Diagnostic>>;
 
 /// Mistakes within a token itself.
-pub(super) fn written(text: &Text, token: Token) -> Step {
+pub(super) fn token_mistakes(text: &Text, token: ScannedToken) -> Step {
     let word = word_of(text, token);
     match token.kind {
         TokenKind::Foreign => foreign(text, token),
         TokenKind::Number => number(text, token),
         TokenKind::OpenText => {
-            let message = format!("the text {} is never closed", quoted(word));
+            let message = format!("the text {} is never closed", quote_input(word));
             let help = "close it with the quote that opens it, on the same line";
-            refuse(text, &rules::TEXT_LITERAL, token, message, help)
+            refuse_token(text, &rules::TEXT_LITERAL, token, message, help)
         }
         TokenKind::BadEscape => {
             let message = format!("`{word}` is not an escape");
             let help = r#"the escapes are `\\`, `\"`, `\'`, `\n`, `\r`, `\t` and `\u0041`"#;
-            refuse(text, &rules::TEXT_LITERAL, token, message, help)
+            refuse_token(text, &rules::TEXT_LITERAL, token, message, help)
         }
         TokenKind::OddText => {
             let message = "text has one quote at each end and nothing before it".to_owned();
-            refuse(
+            refuse_token(
                 text,
                 &rules::TEXT_LITERAL,
                 token,
@@ -40,16 +40,16 @@ pub(super) fn written(text: &Text, token: Token) -> Step {
         TokenKind::Comment => {
             let message = "an expression has no comments".to_owned();
             let help = "move it to a `#` comment of the file: `//` would hide the rest of a folded block";
-            refuse(text, &rules::COMMENT, token, message, help)
+            refuse_token(text, &rules::COMMENT, token, message, help)
         }
         TokenKind::Stray => stray(text, token),
         _ => Ok(()),
     }
 }
 
-fn foreign(text: &Text, token: Token) -> Step {
+fn foreign(text: &Text, token: ScannedToken) -> Step {
     let word = word_of(text, token);
-    let mistake = mistake(
+    let mistake = mistake_at(
         text,
         &rules::FOREIGN_OPERATOR,
         token,
@@ -63,20 +63,20 @@ fn foreign(text: &Text, token: Token) -> Step {
     }))
 }
 
-fn number(text: &Text, token: Token) -> Step {
+fn number(text: &Text, token: ScannedToken) -> Step {
     let word = word_of(text, token);
     let digits = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !digits || word.starts_with('.') || word.ends_with('.') {
-        let message = format!("{} is not a number", quoted(word));
+        let message = format!("{} is not a number", quote_input(word));
         let help = match duration_call(word) {
             Some(call) => format!("a duration is written `{call}` here"),
             None => "numbers are decimal: `12`, `-3`, `0.25`".to_owned(),
         };
-        return refuse(text, &rules::NUMBER_LITERAL, token, message, help);
+        return refuse_token(text, &rules::NUMBER_LITERAL, token, message, help);
     }
     if word.parse::<Number>().is_err() {
-        let message = format!("`{}` is not a number of up to 38 digits", cut(word));
-        return Err(mistake(text, &rules::NUMBER_LITERAL, token, message));
+        let message = format!("`{}` is not a number of up to 38 digits", cut_input(word));
+        return Err(mistake_at(text, &rules::NUMBER_LITERAL, token, message));
     }
     Ok(())
 }
@@ -99,37 +99,48 @@ fn duration_call(word: &str) -> Option<String> {
     (!calls.is_empty()).then(|| calls.join(" + "))
 }
 
-fn stray(text: &Text, token: Token) -> Step {
+fn stray(text: &Text, token: ScannedToken) -> Step {
     let word = word_of(text, token);
     let shown = match word.chars().all(char::is_control) {
         true => word.escape_default().to_string(),
         false => word.to_owned(),
     };
     let message = format!("`{shown}` means nothing in an expression");
-    refuse(text, &rules::STRAY_CHARACTER, token, message, character_help(word))
+    refuse_token(text, &rules::STRAY_CHARACTER, token, message, character_help(word))
 }
 
 /// The text of a token.
-pub(super) fn word_of(text: &Text, token: Token) -> &str {
+pub(super) fn word_of(text: &Text, token: ScannedToken) -> &str {
     text.text.get(token.start..token.end).unwrap_or_default()
 }
 
 /// A mistake at a token.
-pub(super) fn mistake(text: &Text, rule: &'static Rule, token: Token, message: impl Into<String>) -> Box<Diagnostic> {
+pub(super) fn mistake_at(
+    text: &Text,
+    rule: &'static Rule,
+    token: ScannedToken,
+    message: impl Into<String>,
+) -> Box<Diagnostic> {
     let span = text.span_of(token.start, token.end);
     Box::new(Diagnostic::new(rule, span, message))
 }
 
 /// A mistake at a token, with the way out.
-pub(super) fn refuse(text: &Text, rule: &'static Rule, token: Token, message: String, help: impl Into<String>) -> Step {
-    Err(Box::new(mistake(text, rule, token, message).help(help)))
+pub(super) fn refuse_token(
+    text: &Text,
+    rule: &'static Rule,
+    token: ScannedToken,
+    message: String,
+    help: impl Into<String>,
+) -> Step {
+    Err(Box::new(mistake_at(text, rule, token, message).help(help)))
 }
 
 /// The characters of user input that a message shows at most.
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// User input as a message shows it: one line, not too long.
-pub(super) fn cut(text: &str) -> String {
+pub(super) fn cut_input(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= SHOWN_CHARS_MAX {
         return line;
@@ -138,7 +149,7 @@ pub(super) fn cut(text: &str) -> String {
     format!("{shown}…")
 }
 
-/// The same in backticks.
-pub(super) fn quoted(text: &str) -> String {
-    format!("`{}`", cut(text))
+/// User input as a message shows it, in backticks.
+pub(super) fn quote_input(text: &str) -> String {
+    format!("`{}`", cut_input(text))
 }

@@ -199,7 +199,7 @@ impl BinaryOp {
         self.is_ordering() || matches!(self, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In)
     }
 
-    /// The same comparison with its operands swapped: `a < b` is `b > a`.
+    /// The comparison that means this one with its operands swapped: `a < b` is `b > a`.
     pub fn swapped(self) -> BinaryOp {
         match self {
             BinaryOp::Lt => BinaryOp::Gt,
@@ -316,7 +316,7 @@ impl Expr {
         self.for_each_part(&mut |part| part.walk_dyn(f));
     }
 
-    /// The same without a type parameter, which would grow with each level.
+    /// Walks as [`Expr::walk`] does, without a type parameter, which would grow with each level.
     fn walk_dyn<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         f(self);
         self.for_each_part(&mut |part| part.walk_dyn(f));

@@ -9,8 +9,8 @@ mod shape_check;
 pub mod words;
 
 pub use schema::json_schema;
-pub use shape_check::check;
-pub(crate) use shape_check::{is_null, listed};
+pub use shape_check::check_shape;
+pub(crate) use shape_check::{is_null, listed_words};
 
 /// What may stand at a place.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use crate::source::{Source, Span};
 use crate::text::{Text, with_article};
 
 /// Checks a whole file. What it answers are the places that YAML has torn apart: whatever else is found there follows from that.
-pub fn check(root: &Node, source: &Source, out: &mut Diagnostics) -> Vec<Span> {
-    let mut check = Check {
+pub fn check_shape(root: &Node, source: &Source, out: &mut Diagnostics) -> Vec<Span> {
+    let mut check = ShapeCheck {
         source,
         out,
         unreadable: Vec::new(),
@@ -20,13 +20,13 @@ pub fn check(root: &Node, source: &Source, out: &mut Diagnostics) -> Vec<Span> {
     check.unreadable
 }
 
-struct Check<'a> {
+struct ShapeCheck<'a> {
     source: &'a Source,
     out: &'a mut Diagnostics,
     unreadable: Vec<Span>,
 }
 
-impl Check<'_> {
+impl ShapeCheck<'_> {
     fn node(&mut self, node: &Node, shape: &Shape, name: &Text) {
         match shape {
             Shape::Either(shapes) => self.either(node, shapes, name),
@@ -59,7 +59,7 @@ impl Check<'_> {
         let Node::Map(entries, _) = node else {
             let fields: Vec<&str> = record.fields.iter().map(|field| field.name).take(6).collect();
             let message = format!("{} is a map, not {}", with_article(record.name), node.kind());
-            let help = format!("its fields are {}", listed(&fields));
+            let help = format!("its fields are {}", listed_words(&fields));
             self.out
                 .push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             return;
@@ -106,7 +106,7 @@ impl Check<'_> {
         let meant = elsewhere.or_else(|| nearest(word, known.iter().copied()));
         self.out.push(match meant {
             Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")).replace_with(meant),
-            None => diagnostic.help(format!("its fields are {}", listed(&known))),
+            None => diagnostic.help(format!("its fields are {}", listed_words(&known))),
         });
         meant
     }
@@ -211,7 +211,7 @@ impl Check<'_> {
     }
 
     fn unknown_word(&mut self, text: &Text, known: &[&str]) {
-        let message = format!("`{}` is not one of {}", text.text, listed(known));
+        let message = format!("`{}` is not one of {}", text.text, listed_words(known));
         let mut diagnostic =
             Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).did_you_mean(&text.text, known.iter().copied());
         if diagnostic.help.is_none() {
@@ -316,7 +316,7 @@ fn describe(shape: &Shape) -> String {
         Shape::Text => "a text".to_owned(),
         Shape::Whole => "a whole number".to_owned(),
         Shape::Flag => "`true` or `false`".to_owned(),
-        Shape::Words(known) => format!("one of {}", listed(known)),
+        Shape::Words(known) => format!("one of {}", listed_words(known)),
         Shape::Type => "a type".to_owned(),
         Shape::List(_) => "a list".to_owned(),
         Shape::Names(what, _) => format!("a map from {what} names"),
@@ -326,7 +326,7 @@ fn describe(shape: &Shape) -> String {
 }
 
 /// Words in backticks, with commas.
-pub(crate) fn listed<S: AsRef<str>>(words: &[S]) -> String {
+pub(crate) fn listed_words<S: AsRef<str>>(words: &[S]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{}`", word.as_ref())).collect();
     quoted.join(", ")
 }

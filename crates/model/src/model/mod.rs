@@ -18,8 +18,8 @@ pub use entity::{
     KeyPart, KeyTemplate, Lapse, Mirror, Move, PartFunction, Personal, Role, States, Stored, Was,
 };
 pub use read::{
-    Argument, Bounds, Claim, Comparison, Each, Let, LetValue, Order, ParamValue, Read, Return, Route, Selection,
-    SelectionKind, Using, UsingKey, WithPart,
+    Argument, Bounds, Comparison, DocumentedClaim, Each, Let, LetValue, Order, ParamValue, Read, Return, Route,
+    Selection, SelectionKind, Using, UsingKey, WithPart,
 };
 pub use schedule::{INTERVAL_MINUTES_MAX, INTERVAL_MINUTES_MIN, NoSchedule, Schedule, Tick};
 pub use search::{HIGHLIGHTS, Matching, Search};

@@ -62,7 +62,7 @@ pub struct Read {
     /// A condition written by hand.
     pub using: Option<Using>,
     /// What a document says it costs.
-    pub claim: Claim,
+    pub claim: DocumentedClaim,
 }
 
 impl Read {
@@ -298,7 +298,7 @@ pub enum Comparison {
 
 /// What a document says of a read or a write.
 #[derive(Clone, Debug, Default)]
-pub struct Claim {
+pub struct DocumentedClaim {
     /// Read units.
     pub read: Option<(Bounds, Span)>,
     /// Write units.

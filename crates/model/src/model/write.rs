@@ -1,7 +1,7 @@
 //! Writes: one business operation each.
 
 use super::entity::Was;
-use super::read::{Argument, Claim, Let, LetValue, Return, Route};
+use super::read::{Argument, DocumentedClaim, Let, LetValue, Return, Route};
 use super::schedule::Schedule;
 use crate::expression::Expr;
 use crate::source::Span;
@@ -41,7 +41,7 @@ pub struct Write {
     /// The route.
     pub http: Option<Route>,
     /// What a document says of it.
-    pub claim: Claim,
+    pub claim: DocumentedClaim,
     /// The name that it had before.
     pub was: Option<Was>,
 }

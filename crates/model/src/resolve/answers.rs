@@ -15,7 +15,7 @@ const NEXT: &str = "next";
 const COUNT: &str = "count";
 
 /// Checks the members of a read's answer.
-pub(super) fn check(read: &Read, node: &Node, entities: &[Entity], out: &mut Diagnostics) {
+pub(super) fn check_answers(read: &Read, node: &Node, entities: &[Entity], out: &mut Diagnostics) {
     let own = own_members(read, entities);
     for part in &read.with {
         if let Some(what) = own.get(part.name.as_str()) {
@@ -48,7 +48,7 @@ fn own_members<'a>(read: &'a Read, entities: &'a [Entity]) -> HashMap<&'a str, &
         }
         Return::Usual | Return::Nothing | Return::Value(_) => {
             let entity = read.selection.as_ref().and_then(Selection::entity);
-            let entity = entity.and_then(|id| super::entity(entities, id));
+            let entity = entity.and_then(|id| super::entity_of(entities, id));
             let attributes = entity.map_or(&[][..], |entity| &entity.attributes);
             let is_row = match &read.returns {
                 Return::Value(expr) => matches!(expr.ty, Type::Row(_)),

@@ -12,7 +12,7 @@ use crate::text::{Text, with_article};
 use crate::types::{EntityId, Type};
 
 /// The row that a step writes.
-pub(super) struct Target<'a> {
+pub(super) struct StepTarget<'a> {
     pub entity: &'a Entity,
     pub scope: &'a Scope<'a>,
     pub creates: bool,
@@ -23,15 +23,17 @@ pub(super) struct Target<'a> {
 }
 
 /// Fills in what the step writes.
-pub(super) fn fill(step: &mut Step, node: &Node, target: &Target<'_>, out: &mut Diagnostics) {
-    step.from = node.get("from").map(|from| super::value(from, target.scope, out));
+pub(super) fn fill_step(step: &mut Step, node: &Node, target: &StepTarget<'_>, out: &mut Diagnostics) {
+    step.from = node
+        .get("from")
+        .map(|from| super::checked_value(from, target.scope, out));
     step.take = taken(node.get("take"), target, step.rekey, out);
     step.patch = taken(node.get("patch"), target, step.rekey, out);
     check_from(step, target, out);
-    step.set = assigned(node.get("set"), target, step.rekey, Way::Set, out);
-    step.add = assigned(node.get("add"), target, step.rekey, Way::Add, out);
-    step.remove = assigned(node.get("remove"), target, step.rekey, Way::Remove, out);
-    step.append = assigned(node.get("append"), target, step.rekey, Way::Append, out);
+    step.set = assigned(node.get("set"), target, step.rekey, ValueSource::Set, out);
+    step.add = assigned(node.get("add"), target, step.rekey, ValueSource::Add, out);
+    step.remove = assigned(node.get("remove"), target, step.rekey, ValueSource::Remove, out);
+    step.append = assigned(node.get("append"), target, step.rekey, ValueSource::Append, out);
     if target.creates || target.may_create {
         check_complete(step, target, out);
     }
@@ -39,14 +41,20 @@ pub(super) fn fill(step: &mut Step, node: &Node, target: &Target<'_>, out: &mut 
 
 /// How a value comes to an attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ValueSource {
     Set,
     Add,
     Remove,
     Append,
 }
 
-fn assigned(node: Option<&Node>, target: &Target<'_>, rekey: bool, way: Way, out: &mut Diagnostics) -> Vec<Assignment> {
+fn assigned(
+    node: Option<&Node>,
+    target: &StepTarget<'_>,
+    rekey: bool,
+    way: ValueSource,
+    out: &mut Diagnostics,
+) -> Vec<Assignment> {
     let entries = node.map_or(&[][..], Node::entries);
     entries
         .iter()
@@ -54,7 +62,13 @@ fn assigned(node: Option<&Node>, target: &Target<'_>, rekey: bool, way: Way, out
         .collect()
 }
 
-fn assignment(entry: &Entry, target: &Target<'_>, rekey: bool, way: Way, out: &mut Diagnostics) -> Option<Assignment> {
+fn assignment(
+    entry: &Entry,
+    target: &StepTarget<'_>,
+    rekey: bool,
+    way: ValueSource,
+    out: &mut Diagnostics,
+) -> Option<Assignment> {
     let (name, map_entry) = map_entry(&entry.key, target, out)?;
     let attribute = find(target, &name, out)?;
     check_writable(attribute, target, rekey, name.span, out);
@@ -67,7 +81,7 @@ fn assignment(entry: &Entry, target: &Target<'_>, rekey: bool, way: Way, out: &m
     let goal = expression::Target {
         name: &name.text,
         ty: &expected,
-        optional: attribute.optional && way == Way::Set,
+        optional: attribute.optional && way == ValueSource::Set,
     };
     let value = expression::check_value(text, target.scope, goal, out);
     Some(Assignment {
@@ -79,18 +93,18 @@ fn assignment(entry: &Entry, target: &Target<'_>, rekey: bool, way: Way, out: &m
 }
 
 /// What the value of an assignment must be, for its way.
-fn expected(ty: &Type, way: Way, attribute: &Attribute, span: Span, out: &mut Diagnostics) -> Option<Type> {
+fn expected(ty: &Type, way: ValueSource, attribute: &Attribute, span: Span, out: &mut Diagnostics) -> Option<Type> {
     let (fits, wanted) = match (way, ty) {
-        (Way::Set, ty) => return Some(ty.clone()),
+        (ValueSource::Set, ty) => return Some(ty.clone()),
         (_, Type::Unknown) => return Some(Type::Unknown),
-        (Way::Add, Type::Int(_)) => return Some(Type::int()),
-        (Way::Add, Type::Number(_)) => return Some(Type::number()),
-        (Way::Add, Type::Duration) => return Some(Type::Duration),
-        (Way::Add | Way::Remove, Type::Set(element, _)) => return Some(element.as_ref().clone()),
-        (Way::Append, Type::List(element, _)) => return Some(element.as_ref().clone()),
-        (Way::Add, _) => ("`add`", "numbers and sets"),
-        (Way::Remove, _) => ("`remove`", "sets"),
-        (Way::Append, _) => ("`append`", "lists"),
+        (ValueSource::Add, Type::Int(_)) => return Some(Type::int()),
+        (ValueSource::Add, Type::Number(_)) => return Some(Type::number()),
+        (ValueSource::Add, Type::Duration) => return Some(Type::Duration),
+        (ValueSource::Add | ValueSource::Remove, Type::Set(element, _)) => return Some(element.as_ref().clone()),
+        (ValueSource::Append, Type::List(element, _)) => return Some(element.as_ref().clone()),
+        (ValueSource::Add, _) => ("`add`", "numbers and sets"),
+        (ValueSource::Remove, _) => ("`remove`", "sets"),
+        (ValueSource::Append, _) => ("`append`", "lists"),
     };
     let message = format!(
         "{fits} is for {wanted}, and `{}` is {}",
@@ -102,7 +116,7 @@ fn expected(ty: &Type, way: Way, attribute: &Attribute, span: Span, out: &mut Di
 }
 
 /// `counts[args.kind]`: the attribute, and which of its entries.
-fn map_entry(key: &Text, target: &Target<'_>, out: &mut Diagnostics) -> Option<(Text, Option<Expr>)> {
+fn map_entry(key: &Text, target: &StepTarget<'_>, out: &mut Diagnostics) -> Option<(Text, Option<Expr>)> {
     let Some(open) = key.text.find('[') else {
         return Some((key.clone(), None));
     };
@@ -120,7 +134,7 @@ fn map_entry(key: &Text, target: &Target<'_>, out: &mut Diagnostics) -> Option<(
     Some((key.part(0, open).trimmed(), Some(entry)))
 }
 
-fn find<'a>(target: &Target<'a>, name: &Text, out: &mut Diagnostics) -> Option<&'a Attribute> {
+fn find<'a>(target: &StepTarget<'a>, name: &Text, out: &mut Diagnostics) -> Option<&'a Attribute> {
     let found = target.entity.attribute(&name.text);
     if found.is_none() {
         out.push(unknown_attribute(
@@ -134,7 +148,7 @@ fn find<'a>(target: &Target<'a>, name: &Text, out: &mut Diagnostics) -> Option<&
 }
 
 /// Says why an attribute cannot be written, where it cannot.
-fn check_writable(attribute: &Attribute, target: &Target<'_>, rekey: bool, span: Span, out: &mut Diagnostics) {
+fn check_writable(attribute: &Attribute, target: &StepTarget<'_>, rekey: bool, span: Span, out: &mut Diagnostics) {
     let entity = target.entity;
     let name = &attribute.name;
     let state = entity.states.as_ref().is_some_and(|states| states.of == *name);
@@ -194,7 +208,7 @@ fn is_frozen_by(copied: &Attribute, name: &str) -> bool {
     copy.is_some_and(|copy| names(&copy.source, name))
 }
 
-fn taken(node: Option<&Node>, target: &Target<'_>, rekey: bool, out: &mut Diagnostics) -> Vec<Taken> {
+fn taken(node: Option<&Node>, target: &StepTarget<'_>, rekey: bool, out: &mut Diagnostics) -> Vec<Taken> {
     let mut all: Vec<Taken> = Vec::new();
     for text in taken::texts(node) {
         let (name, required) = taken::split(text);
@@ -217,7 +231,7 @@ fn taken(node: Option<&Node>, target: &Target<'_>, rekey: bool, out: &mut Diagno
 }
 
 /// What decides access cannot come from a caller.
-fn check_protected(attribute: &Attribute, target: &Target<'_>, span: Span, out: &mut Diagnostics) {
+fn check_protected(attribute: &Attribute, target: &StepTarget<'_>, span: Span, out: &mut Diagnostics) {
     let named = target
         .protected
         .iter()
@@ -234,7 +248,7 @@ fn check_protected(attribute: &Attribute, target: &Target<'_>, span: Span, out: 
 }
 
 /// What `take` takes from an element, the element has.
-fn check_from(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
+fn check_from(step: &Step, target: &StepTarget<'_>, out: &mut Diagnostics) {
     let Some(from) = &step.from else { return };
     let fields = match &from.ty {
         Type::Object(object) => object,
@@ -259,7 +273,7 @@ fn check_from(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
     }
 }
 
-fn check_complete(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
+fn check_complete(step: &Step, target: &StepTarget<'_>, out: &mut Diagnostics) {
     let entity = target.entity;
     // What an upsert adds to counts from nothing, and its key says the rest.
     let variables = target.scope.catalog.names(entity.id).map(|names| &names.key_variables);
@@ -295,7 +309,7 @@ fn check_complete(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
         let message = format!(
             "creating `{}` leaves out {}",
             entity.name,
-            crate::grammar::listed(&missing)
+            crate::grammar::listed_words(&missing)
         );
         let help = "add it to `set` or `take`, give it a default, or make it optional";
         out.push(Diagnostic::new(&rules::INCOMPLETE_CREATE, step.span, message).help(help));

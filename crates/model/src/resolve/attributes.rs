@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Resolver;
-use super::table::{flag, word};
+use super::table::{flag_field, word_field};
 use super::types::{Declared, TypeTable};
 use crate::catalog::AttributeName;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -51,9 +51,9 @@ impl Resolver<'_> {
             history: None,
             excludes: None,
             mirror: self.mirror(node),
-            role: (word(node, "role").as_deref() == Some("idempotency")).then_some(Role::Idempotency),
+            role: (word_field(node, "role").as_deref() == Some("idempotency")).then_some(Role::Idempotency),
             claims: EntityClaims::default(),
-            was: super::past::was(node),
+            was: super::past::former_name(node),
         }
     }
 
@@ -90,8 +90,8 @@ impl Resolver<'_> {
             is: None,
             alias: None,
             always: None,
-            fixed: flag(node, "fixed"),
-            stored: match word(node, "stored") {
+            fixed: flag_field(node, "fixed"),
+            stored: match word_field(node, "stored") {
                 None => Stored::Own,
                 Some(name) if name == "none" => Stored::No,
                 Some(name) => Stored::As(name),
@@ -99,7 +99,7 @@ impl Resolver<'_> {
             copy: None,
             reference,
             personal: None,
-            was: super::past::was(node),
+            was: super::past::former_name(node),
             fill: None,
         }
     }
@@ -304,7 +304,7 @@ impl Resolver<'_> {
             return None;
         };
         let node = &entry.value;
-        let kept = match word(node, "kept").as_deref() {
+        let kept = match word_field(node, "kept").as_deref() {
             Some("transaction") => Kept::Transaction,
             Some("stream") => Kept::Stream,
             Some("frozen") => Kept::Frozen,

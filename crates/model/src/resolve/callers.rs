@@ -1,6 +1,6 @@
 //! Who calls: the claims of tokens with their types, and API keys.
 
-use super::table::{names, word};
+use super::table::{text_list, word_field};
 use super::types::TypeTable;
 use super::{Resolver, is_identifier, numbers};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -28,7 +28,7 @@ impl Resolver<'_> {
             claims.extend(self.caller_claim(entry, types));
         }
         let callers = Callers {
-            audience: jwt.and_then(|jwt| word(jwt, "audience")),
+            audience: jwt.and_then(|jwt| word_field(jwt, "audience")),
             audience_claim: match jwt.and_then(|jwt| jwt.get("audience_in")).and_then(Node::str) {
                 Some("azp") => AudienceClaim::AuthorizedParty,
                 Some("client_id") => AudienceClaim::ClientId,
@@ -41,7 +41,7 @@ impl Resolver<'_> {
             },
             claims,
             api_key_header: key.and_then(|key| header(key.get("header"), self.out)),
-            roles: names(key.and_then(|key| key.get("roles"))),
+            roles: text_list(key.and_then(|key| key.get("roles"))),
             rate: node
                 .get("rate")
                 .and_then(Node::text)
@@ -71,7 +71,7 @@ impl Resolver<'_> {
         let long = entry.value.is_map();
         let place = if long { entry.value.get("claim")? } else { &entry.value };
         let path = self.claim_path(place)?;
-        let is_words = long && super::table::flag(&entry.value, "words");
+        let is_words = long && super::table::flag_field(&entry.value, "words");
         let spelling = if is_words {
             ClaimSpelling::Words
         } else {
@@ -97,7 +97,7 @@ impl Resolver<'_> {
         let steps: Vec<String> = match node {
             Node::Scalar(text) if text.text.contains(['/', ':']) => vec![text.text.clone()],
             Node::Scalar(text) => text.text.split('.').map(str::to_owned).collect(),
-            Node::List(..) => names(Some(node)),
+            Node::List(..) => text_list(Some(node)),
             Node::Map(..) => return None,
         };
         if steps.is_empty() || steps.len() > CLAIM_STEPS_MAX || steps.iter().any(String::is_empty) {
@@ -194,7 +194,7 @@ fn is_plain(ty: &Type) -> bool {
 }
 
 /// What expressions know of the caller.
-pub(super) fn claims(callers: &Callers) -> Vec<Claim> {
+pub(super) fn caller_claims(callers: &Callers) -> Vec<Claim> {
     let known = callers.claim_types().into_iter();
     known
         .map(|(name, ty)| Claim {

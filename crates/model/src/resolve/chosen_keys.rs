@@ -11,7 +11,7 @@ use crate::types::EntityId;
 const HELP: &str = "give the entity one key, with the condition in an index";
 
 /// Reports rows that are changed or named though their key depends on a condition.
-pub(super) fn check(
+pub(super) fn check_chosen_keys(
     (entities, steps): (&[Entity], &[NamedStep]),
     (reads, writes): (&[Read], &[Write]),
     out: &mut Diagnostics,
@@ -25,7 +25,7 @@ pub(super) fn check(
         return;
     }
     let mut refuse = |id: EntityId, span: Span, what: &str| {
-        let name = super::entity(entities, id).map_or("", |entity| entity.name.as_str());
+        let name = super::entity_of(entities, id).map_or("", |entity| entity.name.as_str());
         if chosen.contains(&id) {
             let message = format!("{what} of `{name}`, whose primary key depends on a condition, is not built yet");
             out.push(Diagnostic::new(&rules::NOT_YET, span, message).help(HELP));

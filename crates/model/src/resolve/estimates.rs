@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use singlet_item::limits::ITEM_SIZE_BYTES_MAX;
 
 use super::numbers;
-use super::table::whole;
+use super::table::whole_field;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::grammar::listed;
+use crate::grammar::listed_words;
 use crate::model::{ABSENT_VALUE, Attribute, Entity, Estimate, Rate, ValueShares};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::text::Text;
 use crate::types::Type;
 
-pub(super) fn estimates(
+pub(super) fn resolve_estimates(
     node: Option<&Node>,
     known: &HashSet<&str>,
     entities: &[Entity],
@@ -114,7 +114,7 @@ fn check_value(attribute: &Attribute, value: &Text, out: &mut Diagnostics) {
             true => {
                 "shares are of members of an enum, of `true` and `false`, and of `absent` where it may be".to_owned()
             }
-            false => format!("it is {}", listed(&all)),
+            false => format!("it is {}", listed_words(&all)),
         });
     }
     out.push(diagnostic);
@@ -132,24 +132,24 @@ fn estimate(entry: &Entry, known: &HashSet<&str>, out: &mut Diagnostics) -> Esti
     }
     let node = &entry.value;
     let rate_text = node.text().or_else(|| node.get("rate")?.text());
-    let rate = rate_text.and_then(|text| numbers::rate(text, out));
-    numbers::within(node.get("items"), 0, ITEMS_MAX, out);
-    numbers::within(node.get("bytes"), 1, ITEM_SIZE_BYTES_MAX as u64, out);
+    let rate = rate_text.and_then(|text| numbers::read_rate(text, out));
+    numbers::number_within(node.get("items"), 0, ITEMS_MAX, out);
+    numbers::number_within(node.get("bytes"), 1, ITEM_SIZE_BYTES_MAX as u64, out);
     let per = node.get("per").map_or(&[][..], Node::entries);
     let shares = node.get("shares").map_or(&[][..], Node::entries);
     Estimate {
         subject: entry.key.text.clone(),
         span: entry.key.span,
-        items: whole(node, "items"),
+        items: whole_field(node, "items"),
         per: per
             .iter()
             .filter_map(|entry| Some((entry.key.text.clone(), entry.value.str()?.parse().ok()?)))
             .collect(),
-        bytes: whole(node, "bytes"),
+        bytes: whole_field(node, "bytes"),
         top_share: node
             .get("top_share")
             .and_then(Node::text)
-            .and_then(|text| numbers::share(text, out)),
+            .and_then(|text| numbers::read_share(text, out)),
         rate,
         shares: shares.iter().map(|entry| value_shares(entry, out)).collect(),
         peak: peak(node, rate, out),
@@ -159,7 +159,7 @@ fn estimate(entry: &Entry, known: &HashSet<&str>, out: &mut Diagnostics) -> Esti
 fn value_shares(entry: &Entry, out: &mut Diagnostics) -> ValueShares {
     let values = entry.value.entries().iter();
     let share = |entry: &Entry, out: &mut Diagnostics| {
-        let share = numbers::share(entry.value.text()?, out)?;
+        let share = numbers::read_share(entry.value.text()?, out)?;
         Some((entry.key.text.clone(), share))
     };
     ValueShares {
@@ -171,7 +171,7 @@ fn value_shares(entry: &Entry, out: &mut Diagnostics) -> ValueShares {
 /// The busiest time is no quieter than the average.
 fn peak(node: &Node, rate: Option<Rate>, out: &mut Diagnostics) -> Option<Rate> {
     let text = node.get("peak")?.text()?;
-    let peak = numbers::rate(text, out)?;
+    let peak = numbers::read_rate(text, out)?;
     let below = rate.is_some_and(|rate| peak.per_second() < rate.per_second());
     if below {
         let message = format!("the peak `{}` is below the rate", text.text);

@@ -48,7 +48,7 @@ impl Resolver<'_> {
         steps: &[NamedStep],
         types: &mut TypeTable,
     ) -> Option<Write> {
-        let source = super::entity(entities, copy.entity)?;
+        let source = super::entity_of(entities, copy.entity)?;
         self.check_kept_copy(attribute, holder, source)?;
         let filter = self.holders_of(copy);
         let entry = self.written_out(holder, attribute, copy);

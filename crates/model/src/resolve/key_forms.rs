@@ -3,7 +3,7 @@
 use singlet_item::Number;
 use singlet_item::key::{Domain, Form, NumberRange, TextDomain, Variable};
 
-use super::template_syntax::Part;
+use super::template_syntax::VariablePart;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::PartFunction;
 use crate::rules;
@@ -15,14 +15,14 @@ const SECONDS_MAX: i64 = 9_999_999_999;
 const MILLIS_MAX: i64 = 9_999_999_999_999;
 
 /// The variable for a part, or a finding where its type has no place in a key.
-pub(super) fn variable(part: &Part, ty: &Type, alone: bool, out: &mut Diagnostics) -> Option<Variable> {
+pub(super) fn part_variable(part: &VariablePart, ty: &Type, alone: bool, out: &mut Diagnostics) -> Option<Variable> {
     if ty.is_unknown() {
         return None;
     }
     let made = match part.function {
         Some(function) => with_function(function, ty),
-        None if alone => domain(ty).map(|domain| (Form::Whole, domain)),
-        None => domain(ty).map(|domain| (Form::of(&domain), domain)),
+        None if alone => key_domain(ty).map(|domain| (Form::Whole, domain)),
+        None => key_domain(ty).map(|domain| (Form::of(&domain), domain)),
     };
     let Some((form, domain)) = made.filter(|(form, domain)| form.fits(domain)) else {
         out.push(misfit(part, ty));
@@ -36,8 +36,8 @@ pub(super) fn variable(part: &Part, ty: &Type, alone: bool, out: &mut Diagnostic
 }
 
 /// The variable for an attribute that is a key by itself.
-pub(super) fn whole(name: &str, ty: &Type) -> Option<Variable> {
-    let domain = domain(ty)?;
+pub(super) fn attribute_variable(name: &str, ty: &Type) -> Option<Variable> {
+    let domain = key_domain(ty)?;
     Form::Whole.fits(&domain).then(|| Variable {
         name: name.to_owned(),
         form: Form::Whole,
@@ -46,7 +46,7 @@ pub(super) fn whole(name: &str, ty: &Type) -> Option<Variable> {
 }
 
 fn with_function(function: PartFunction, ty: &Type) -> Option<(Form, Domain)> {
-    let of = domain(ty);
+    let of = key_domain(ty);
     let form = match function {
         PartFunction::Lower => Form::Lower,
         PartFunction::Upper => Form::Upper,
@@ -66,7 +66,7 @@ fn with_function(function: PartFunction, ty: &Type) -> Option<(Form, Domain)> {
 }
 
 /// The values of a type, as far as they can stand in a key.
-pub(crate) fn domain(ty: &Type) -> Option<Domain> {
+pub(crate) fn key_domain(ty: &Type) -> Option<Domain> {
     Some(match ty {
         Type::Text(limits) => Domain::Text(text_domain(limits)),
         Type::Enum(words) => Domain::OneOf(words.members.clone()),
@@ -88,7 +88,7 @@ pub(crate) fn domain(ty: &Type) -> Option<Domain> {
         }
         Type::OrWords(value, words) => {
             let words = Domain::OneOf(words.to_vec());
-            Domain::Either(vec![domain(value)?, words])
+            Domain::Either(vec![key_domain(value)?, words])
         }
         _ => return None,
     })
@@ -118,7 +118,7 @@ fn number_range(limits: &NumberLimits, decimals: Option<u8>) -> NumberRange {
     }
 }
 
-fn misfit(part: &Part, ty: &Type) -> Diagnostic {
+fn misfit(part: &VariablePart, ty: &Type) -> Diagnostic {
     let message = match part.function {
         Some(_) => format!("`{}` does not fit {}", part.whole.text, with_article(&ty.to_string())),
         None => format!(

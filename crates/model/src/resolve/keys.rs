@@ -4,7 +4,7 @@ use singlet_item::key::{Delimiter, Template};
 
 use super::key_forms;
 use super::table::find_index;
-use super::template_syntax::{self, Part, Piece};
+use super::template_syntax::{self, SyntaxPiece, VariablePart};
 use super::{Resolver, unknown_attribute};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -231,7 +231,7 @@ impl Resolver<'_> {
                 let diagnostic = Diagnostic::new(&rules::UNKNOWN_KEY_ATTRIBUTE, entry.key.span, message)
                     .did_you_mean(&entry.key.text, known.clone());
                 broken.extend(crate::diagnostic::nearest(&entry.key.text, known.clone()).map(str::to_owned));
-                let listed = crate::grammar::listed(&known.collect::<Vec<_>>());
+                let listed = crate::grammar::listed_words(&known.collect::<Vec<_>>());
                 self.out.push(match diagnostic.help {
                     Some(_) => diagnostic,
                     None => diagnostic.help(format!("the key attributes are {listed}")),
@@ -306,7 +306,7 @@ pub(super) fn key_template(
         out.push(Diagnostic::new(&rules::BAD_TEMPLATE, text.span_of(at, at + 2), message).help(help));
         return None;
     }
-    let pieces = match template_syntax::parse(text) {
+    let pieces = match template_syntax::parse_template(text) {
         Ok(pieces) => pieces,
         Err(diagnostic) => {
             out.push(*diagnostic);
@@ -319,7 +319,7 @@ pub(super) fn key_template(
     for (position, piece) in pieces.into_iter().enumerate() {
         match piece {
             // A constant alone is of the key's own type.
-            Piece::Text(literal) if alone && is_number => match literal.parse() {
+            SyntaxPiece::Text(literal) if alone && is_number => match literal.parse() {
                 Ok(number) => template.push(singlet_item::key::Part::Number(number)),
                 Err(_) => {
                     let message = format!("the key attribute `{attribute}` is a number, and `{literal}` is none");
@@ -328,10 +328,10 @@ pub(super) fn key_template(
                     return None;
                 }
             },
-            Piece::Text(literal) => template.push(singlet_item::key::Part::Text(literal)),
-            Piece::Part(part) => {
+            SyntaxPiece::Text(literal) => template.push(singlet_item::key::Part::Text(literal)),
+            SyntaxPiece::Part(part) => {
                 let (ty, optional) = lookup(&part.path, out)?;
-                let variable = key_forms::variable(&part, &ty, alone, out)?;
+                let variable = key_forms::part_variable(&part, &ty, alone, out)?;
                 template.push(singlet_item::key::Part::Variable(variable));
                 parts.push(key_part(&part, ty, optional, position));
             }
@@ -353,7 +353,7 @@ pub(super) fn key_template(
     })
 }
 
-fn key_part(part: &Part, ty: Type, optional: bool, position: usize) -> KeyPart {
+fn key_part(part: &VariablePart, ty: Type, optional: bool, position: usize) -> KeyPart {
     KeyPart {
         path: part.path.text.clone(),
         function: part.function,
@@ -372,7 +372,7 @@ fn own_template(catalog: &Catalog, entity: &Entity, name: &str, delimiter: char)
         crate::model::Stored::No => false,
     })?;
     let known = catalog.attribute(entity.id, &attribute.name)?;
-    let variable = key_forms::whole(&attribute.name, &known.ty)?;
+    let variable = key_forms::attribute_variable(&attribute.name, &known.ty)?;
     Some(KeyTemplate {
         attribute: name.to_owned(),
         text: format!("{{{}}}", attribute.name),
@@ -436,12 +436,12 @@ fn roots(key: Option<&Node>, attribute: &str) -> Vec<String> {
     let Some(text) = choice.and_then(|choice| choice.get(attribute)).and_then(Node::text) else {
         return vec![attribute.to_owned()];
     };
-    let pieces = template_syntax::parse(text).unwrap_or_default();
+    let pieces = template_syntax::parse_template(text).unwrap_or_default();
     pieces
         .into_iter()
         .filter_map(|piece| match piece {
-            Piece::Part(part) => part.path.text.split('.').next().map(str::to_owned),
-            Piece::Text(_) => None,
+            SyntaxPiece::Part(part) => part.path.text.split('.').next().map(str::to_owned),
+            SyntaxPiece::Text(_) => None,
         })
         .collect()
 }

@@ -34,7 +34,7 @@ pub(super) fn check_model_name(node: Option<&Node>, out: &mut Diagnostics) {
 }
 
 /// Checks a table, and what entities store in it.
-pub(super) fn check(table: &Table, entities: &[Entity], out: &mut Diagnostics) {
+pub(super) fn check_limits(table: &Table, entities: &[Entity], out: &mut Diagnostics) {
     check_name(("a", "table"), &table.name, table.span, out);
     if let Billing::Provisioned { read, write } = table.billing
         && (read == 0 || write == 0)

@@ -57,7 +57,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::expression::{self, Absence, Claim, Expr, Known, RowWord, Scope, Setting, Words};
+use crate::expression::{self, Absence, Claim, DeploymentSetting, Expr, RowWord, Scope, WordPresence, Words};
 use crate::model::{Argument, Entity, Model, Role, Search, Table, Tally};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -66,7 +66,7 @@ use crate::text::Text;
 use crate::types::{EntityId, Type};
 
 pub(crate) use built_in_types::built_in_type_names;
-pub(crate) use key_forms::domain as key_domain;
+pub(crate) use key_forms::key_domain;
 use patterns::PatternBook;
 
 /// Whether a name means something by itself in expressions.
@@ -83,13 +83,13 @@ fn is_reserved_for_values(name: &str) -> bool {
 pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     check_version(root, out);
     limits::check_model_name(root.get("name"), out);
-    let (table, index_names) = table::table(root.get("table"), out);
+    let (table, index_names) = table::resolve_table(root.get("table"), out);
     let mut resolver = Resolver {
         out,
         entity_nodes: by_name(root.get("entities")),
         step_nodes: by_name(root.get("steps")),
         type_nodes: by_name(root.get("types")),
-        names: Names {
+        names: ExpressionNames {
             catalog: Catalog::default(),
             claims: Vec::new(),
             settings: Vec::new(),
@@ -104,7 +104,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let mut types = types::TypeTable::default();
     resolver.attribute_types(&mut types);
     let callers = resolver.callers(root.get("callers"), &mut types);
-    resolver.names.claims = callers::claims(&callers);
+    resolver.names.claims = callers::caller_claims(&callers);
     resolver.declare_key_variables();
     let settings = resolver.settings(root.get("settings"), &mut types);
     let mut entities = resolver.entities(&mut types);
@@ -114,7 +114,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     resolver.promises(&mut entities);
     resolver.check_past(root, &mut entities);
     resolver.check_cycles(&entities);
-    limits::check(&resolver.table, &entities, resolver.out);
+    limits::check_limits(&resolver.table, &entities, resolver.out);
     resolver.key_names(&entities);
     let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
     let zone = zone(root.get("zone"), resolver.out);
@@ -123,11 +123,11 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let mut writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
     let webhooks = resolver.webhooks(root.get("webhooks"), &entities, &writes);
-    plan_work::check(&entities, &reads, resolver.out);
-    routes::check(&reads, &writes, resolver.out);
-    named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
-    chosen_keys::check((&entities, &steps), (&reads, &writes), resolver.out);
-    new_values::check((&entities, &steps), (&reads, &writes), resolver.out);
+    plan_work::check_plan_work(&entities, &reads, resolver.out);
+    routes::check_routes(&reads, &writes, resolver.out);
+    named_rows::check_named_rows((&entities, &steps), (&reads, &writes), resolver.out);
+    chosen_keys::check_chosen_keys((&entities, &steps), (&reads, &writes), resolver.out);
+    new_values::check_new_values((&entities, &steps), (&reads, &writes), resolver.out);
     writes.extend(resolver.kept_copies(&entities, &steps, &mut types));
     let Resolver {
         table,
@@ -142,9 +142,9 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         .map(|read| read.name.as_str())
         .chain(writes.iter().map(|write| write.name.as_str()));
     let subjects: HashSet<&str> = catalog.entity_names().chain(operations).collect();
-    let estimates = estimates::estimates(root.get("estimates"), &subjects, &entities, out);
+    let estimates = estimates::resolve_estimates(root.get("estimates"), &subjects, &entities, out);
     Model {
-        name: table::word(root, "name").unwrap_or_default(),
+        name: table::word_field(root, "name").unwrap_or_default(),
         zone,
         table,
         callers,
@@ -158,7 +158,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         searches: search_list,
         webhooks,
         estimates,
-        accepted: table::accepted(root.get("accept")),
+        accepted: table::accepted_rules(root.get("accept")),
         catalog,
     }
 }
@@ -168,7 +168,7 @@ struct Resolver<'a> {
     entity_nodes: HashMap<&'a str, &'a Entry>,
     step_nodes: HashMap<&'a str, &'a Entry>,
     type_nodes: HashMap<&'a str, &'a Entry>,
-    names: Names,
+    names: ExpressionNames,
     table: Table,
     index_names: table::IndexNames,
     patterns: PatternBook,
@@ -177,13 +177,13 @@ struct Resolver<'a> {
 }
 
 /// What expressions can name, apart from where they stand.
-struct Names {
+struct ExpressionNames {
     catalog: Catalog,
     claims: Vec<Claim>,
-    settings: Vec<Setting>,
+    settings: Vec<DeploymentSetting>,
 }
 
-impl Names {
+impl ExpressionNames {
     /// A scope in which only the caller and the settings are known.
     fn scope(&self) -> Scope<'_> {
         Scope {
@@ -220,8 +220,8 @@ impl Names {
             caller: Some(&self.claims),
             row: RowWord::Other(Type::Json),
             words: Words {
-                request: Known::Always,
-                response: Known::Always,
+                request: WordPresence::Always,
+                response: WordPresence::Always,
                 ..Words::default()
             },
             ..scope
@@ -248,7 +248,7 @@ impl Resolver<'_> {
                 let scope = Scope::new(&self.names.catalog);
                 expression::check(text, &scope, Some(&declared.ty), self.out)
             });
-            self.names.settings.push(Setting {
+            self.names.settings.push(DeploymentSetting {
                 name: entry.key.text.clone(),
                 ty: declared.ty.clone(),
                 optional: declared.optional,
@@ -325,7 +325,7 @@ fn check_free_name(text: &Text, what: &str, reserved: bool, out: &mut Diagnostic
 fn unknown_entity(catalog: &Catalog, name: &Text) -> Diagnostic {
     let message = format!("there is no entity `{}`", name.text);
     let diagnostic = Diagnostic::new(&rules::UNKNOWN_ENTITY, name.span, message);
-    meant(
+    suggest_names(
         diagnostic,
         &name.text,
         &catalog.entity_names().collect::<Vec<_>>(),
@@ -337,7 +337,7 @@ fn unknown_entity(catalog: &Catalog, name: &Text) -> Diagnostic {
 const NAMES_LISTED_MAX: usize = 12;
 
 /// Adds "did you mean", or else the names that there are.
-fn meant(diagnostic: Diagnostic, word: &str, known: &[&str], these: &str) -> Diagnostic {
+fn suggest_names(diagnostic: Diagnostic, word: &str, known: &[&str], these: &str) -> Diagnostic {
     let diagnostic = diagnostic.did_you_mean(word, known.iter().copied());
     match (
         diagnostic.help.is_some(),
@@ -345,7 +345,7 @@ fn meant(diagnostic: Diagnostic, word: &str, known: &[&str], these: &str) -> Dia
     ) {
         (false, Some(listed)) if !listed.is_empty() => {
             let more = if known.len() > listed.len() { ", …" } else { "" };
-            diagnostic.help(format!("{these} {}{more}", crate::grammar::listed(listed)))
+            diagnostic.help(format!("{these} {}{more}", crate::grammar::listed_words(listed)))
         }
         _ => diagnostic,
     }
@@ -356,7 +356,7 @@ fn unknown_attribute(catalog: &Catalog, entity: EntityId, name: &str, span: Span
     let message = format!("`{}` has no attribute `{name}`", catalog.name(entity));
     let known = catalog.names(entity).map_or(&[][..], |names| names.attributes());
     let known: Vec<&str> = known.iter().map(|attribute| attribute.name.as_str()).collect();
-    meant(
+    suggest_names(
         Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message),
         name,
         &known,
@@ -404,7 +404,7 @@ fn zone(node: Option<&Node>, out: &mut Diagnostics) -> String {
 }
 
 /// Checks a condition; stands in for one that is missing or misshapen, which was reported.
-fn condition(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
+fn checked_condition(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
     match node.and_then(Node::text) {
         Some(text) => expression::check_condition(text, scope, out),
         None => Expr::invalid(node.map(Node::span).unwrap_or_default()),
@@ -412,7 +412,7 @@ fn condition(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> E
 }
 
 /// Checks an expression; stands in for one that is misshapen, which was reported.
-fn value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
+fn checked_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
     match node.text() {
         Some(text) => expression::check(text, scope, None, out),
         None => Expr::invalid(node.span()),
@@ -434,6 +434,6 @@ fn mirrors(entities: &[Entity]) -> Vec<Vec<EntityId>> {
 }
 
 /// The entity of a resolved model, by id.
-fn entity(entities: &[Entity], id: EntityId) -> Option<&Entity> {
+fn entity_of(entities: &[Entity], id: EntityId) -> Option<&Entity> {
     entities.get(id.0 as usize)
 }

@@ -12,7 +12,7 @@ const IN_WHERE: &str = "name the row first, `let: {x: Entity(key)}`, and compare
 const IN_SHOWN: &str = "name the row with `let`, and show `x.…`";
 
 /// Reports rows that are named where nobody reads them.
-pub(super) fn check(
+pub(super) fn check_named_rows(
     (entities, steps): (&[Entity], &[NamedStep]),
     (reads, writes): (&[Read], &[Write]),
     out: &mut Diagnostics,

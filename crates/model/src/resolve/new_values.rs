@@ -11,7 +11,7 @@ const IN_ENTITY: &str = "make it a default, such as `id: ulid = ulid()`, which a
 const IN_READ: &str = "take it as an argument, or let a write make and store it";
 
 /// Reports new values that nothing keeps.
-pub(super) fn check(
+pub(super) fn check_new_values(
     (entities, steps): (&[Entity], &[NamedStep]),
     (reads, writes): (&[Read], &[Write]),
     out: &mut Diagnostics,

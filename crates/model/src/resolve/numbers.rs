@@ -10,7 +10,7 @@ use crate::text::Text;
 const RATE_PER_SECOND_MAX: f64 = 1e9;
 
 /// How often: `40/s`, `100/min`, `5/h`, `1/day`, `500000/month`; a month has 30 days.
-pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
+pub(super) fn read_rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
     let parsed = text.text.split_once('/').and_then(|(count, unit)| {
         let seconds = match unit.trim() {
             "s" | "second" => 1.0,
@@ -36,7 +36,7 @@ pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
 
 /// How often a caller may call: more than never, which `allow: false` says.
 pub(super) fn caller_rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
-    let rate = rate(text, out)?;
+    let rate = read_rate(text, out)?;
     if rate.count < 1.0 {
         let message = format!("`{}` lets nobody call even once", text.text);
         out.push(Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("a rate is at least `1/day`"));
@@ -46,7 +46,7 @@ pub(super) fn caller_rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
 }
 
 /// A whole number that must lie within bounds; what is no whole number was reported.
-pub(super) fn within(node: Option<&Node>, least: u64, most: u64, out: &mut Diagnostics) {
+pub(super) fn number_within(node: Option<&Node>, least: u64, most: u64, out: &mut Diagnostics) {
     let Some(text) = node.and_then(Node::text) else { return };
     let Ok(number) = text.text.parse::<u64>() else { return };
     if (least..=most).contains(&number) {
@@ -62,7 +62,7 @@ pub(super) fn within(node: Option<&Node>, least: u64, most: u64, out: &mut Diagn
 }
 
 /// A share of the whole, from 0 to 1.
-pub(super) fn share(text: &Text, out: &mut Diagnostics) -> Option<f64> {
+pub(super) fn read_share(text: &Text, out: &mut Diagnostics) -> Option<f64> {
     let share = text.text.trim().parse::<f64>().ok();
     let share = share.filter(|share| (0.0..=1.0).contains(share));
     if share.is_none() {
@@ -75,7 +75,7 @@ pub(super) fn share(text: &Text, out: &mut Diagnostics) -> Option<f64> {
 }
 
 /// A price in dollars.
-pub(super) fn price(text: &Text, out: &mut Diagnostics) {
+pub(super) fn read_price(text: &Text, out: &mut Diagnostics) {
     let price = text.text.trim().trim_start_matches('$').parse::<f64>().ok();
     if price.is_none_or(|price| !price.is_finite() || price < 0.0) {
         let message = format!("`{}` is no price", text.text);
@@ -84,7 +84,7 @@ pub(super) fn price(text: &Text, out: &mut Diagnostics) {
 }
 
 /// A number, or a range of them: `5`, `1..5`, `..5`, `0.5..`.
-pub(super) fn bounds(text: &Text, out: &mut Diagnostics) -> Option<Bounds> {
+pub(super) fn read_bounds(text: &Text, out: &mut Diagnostics) -> Option<Bounds> {
     let side = |side: &str| match side.trim() {
         "" => Some(None),
         digits => digits.parse::<f64>().ok().filter(|number| number.is_finite()).map(Some),
@@ -105,7 +105,7 @@ pub(super) fn bounds(text: &Text, out: &mut Diagnostics) -> Option<Bounds> {
 }
 
 /// `2 read units`.
-pub(super) fn budget(text: &Text, out: &mut Diagnostics) -> Option<f64> {
+pub(super) fn read_budget(text: &Text, out: &mut Diagnostics) -> Option<f64> {
     let number = ["read units", "read unit"]
         .iter()
         .find_map(|unit| text.text.trim().strip_suffix(unit))

@@ -1,12 +1,12 @@
 //! What reads and writes share: arguments, names, and conditions written by hand.
 
 use super::promises::rows_of;
-use super::selection::Place;
-use super::table::{find_index, flag, whole};
+use super::selection::SelectionSite;
+use super::table::{find_index, flag_field, whole_field};
 use super::types::TypeTable;
 use super::{Resolver, keys, route, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::expression::{self, Args, Bound, Expr, Facts, RowWord, Scope, Words};
+use crate::expression::{self, Args, BoundName, Expr, PresenceFacts, RowWord, Scope, Words};
 use crate::model::{Argument, Comparison, KeyTemplate, LetValue, Route, SelectionKind, Table, Using, UsingKey};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -15,7 +15,7 @@ use crate::text::Text;
 use crate::types::{EntityId, Type};
 
 /// A name's value, its type, and whether it may be absent.
-pub(super) struct Named {
+pub(super) struct NamedValue {
     pub value: LetValue,
     pub ty: Type,
     pub optional: bool,
@@ -35,7 +35,7 @@ pub(super) struct KnownBefore {
     /// The change after which it runs.
     pub words: Words,
     /// What is known of that change.
-    pub facts: Facts,
+    pub facts: PresenceFacts,
 }
 
 impl Default for KnownBefore {
@@ -44,7 +44,7 @@ impl Default for KnownBefore {
         KnownBefore {
             has_caller: true,
             words: Words::default(),
-            facts: Facts::default(),
+            facts: PresenceFacts::default(),
         }
     }
 }
@@ -74,9 +74,9 @@ impl Http {
         let Some(text) = node.and_then(Node::text) else {
             return Http::None;
         };
-        match route::parse(text, reads, out) {
+        match route::parse_route(text, reads, out) {
             Some(route) => Http::Route(route),
-            None => Http::Broken(route::variables(&text.text), text.span),
+            None => Http::Broken(route::guessed_variables(&text.text), text.span),
         }
     }
 
@@ -148,8 +148,8 @@ impl Resolver<'_> {
         entry: &Entry,
         known: &KnownBefore,
         args: &Args,
-        bound: &[Bound],
-    ) -> Option<Named> {
+        bound: &[BoundName],
+    ) -> Option<NamedValue> {
         let scope = Scope {
             args: Some(args),
             bound: bound.to_vec(),
@@ -165,7 +165,7 @@ impl Resolver<'_> {
         &mut self,
         entry: Option<&Entry>,
         args: &Args,
-        bound: &[Bound],
+        bound: &[BoundName],
         row: Option<EntityId>,
     ) -> Option<Using> {
         let entry = entry?;
@@ -209,13 +209,13 @@ impl Resolver<'_> {
             };
             expression::check_condition(text, &scope, self.out)
         });
-        let number = |field: &str| Some((whole(node, field)?, node.get(field)?.span()));
+        let number = |field: &str| Some((whole_field(node, field)?, node.get(field)?.span()));
         Some(Using {
             index,
             key,
             filter,
             limit: number("limit"),
-            descending: flag(node, "descending"),
+            descending: flag_field(node, "descending"),
             queries: number("queries"),
             span: entry.key.span,
         })
@@ -223,21 +223,21 @@ impl Resolver<'_> {
 }
 
 /// What a name in `let` or `for` stands for.
-pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Named> {
+pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<NamedValue> {
     let Some(text) = node.text() else {
-        let place = Place {
+        let place = SelectionSite {
             scope,
             row: RowWord::None,
             leaves_out: false,
         };
-        let selection = selection::selection(node, &place, scope.catalog, out)?;
+        let selection = selection::resolve_selection(node, &place, scope.catalog, out)?;
         let entity = selection.entity()?;
         let (ty, optional) = match selection.kind {
             SelectionKind::Get { optional } => (Type::Row(entity), optional),
             SelectionKind::Find => (rows_of(entity, selection.limit), false),
             SelectionKind::Count => (Type::int(), false),
         };
-        return Some(Named {
+        return Some(NamedValue {
             value: LetValue::Read(selection),
             ty,
             optional,
@@ -254,7 +254,7 @@ pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics)
         out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help("remove the `?`"));
     }
     let optional = expr.optional || may_be_missing;
-    Some(Named {
+    Some(NamedValue {
         ty: expr.ty.clone(),
         optional,
         value: LetValue::Value(expr),
@@ -320,7 +320,7 @@ fn using_template(
 }
 
 /// The arguments as the model has them. One that no expression uses is a mistake.
-pub(super) fn arguments(
+pub(super) fn resolved_arguments(
     args: &Args,
     mut defaults: Vec<(String, Expr)>,
     unused: Unused,

@@ -13,7 +13,7 @@ use crate::text::Text;
 use crate::types::Type;
 
 /// The name that something had before.
-pub(super) fn was(node: &Node) -> Option<Was> {
+pub(super) fn former_name(node: &Node) -> Option<Was> {
     let text = node.get("was")?.text()?;
     Some(Was {
         text: text.text.clone(),

@@ -3,13 +3,13 @@
 //! What is computed from a personal value, copies it, or is declared with its type tells as much. `personal: false` says that one does not.
 
 use super::Resolver;
-use super::table::word;
+use super::table::word_field;
 use crate::model::{Attribute, Entity, Personal};
 use crate::types::EntityId;
 
 /// What the model says of an attribute.
 #[derive(Clone, Copy)]
-enum Said {
+enum PersonalMark {
     Nothing,
     /// That it is not.
     Not,
@@ -19,10 +19,10 @@ enum Said {
 impl Resolver<'_> {
     /// Finds how every attribute stands beside its table.
     pub(super) fn personal_attributes(&self, entities: &mut [Entity]) {
-        let said: Vec<Vec<Said>> = entities.iter().map(|entity| self.said_of(entity)).collect();
+        let said: Vec<Vec<PersonalMark>> = entities.iter().map(|entity| self.said_of(entity)).collect();
         for (entity, said) in entities.iter_mut().zip(&said) {
             for (attribute, said) in entity.attributes.iter_mut().zip(said) {
-                if let Said::How(personal) = said {
+                if let PersonalMark::How(personal) = said {
                     attribute.personal = Some(*personal);
                 }
             }
@@ -31,15 +31,15 @@ impl Resolver<'_> {
         while spread(entities, &said) {}
     }
 
-    fn said_of(&self, entity: &Entity) -> Vec<Said> {
+    fn said_of(&self, entity: &Entity) -> Vec<PersonalMark> {
         let node = self.entity_nodes.get(entity.name.as_str()).map(|entry| &entry.value);
         let declared = node.and_then(|node| node.get("attributes"));
         let said = |attribute: &Attribute| {
             let node = declared.and_then(|declared| declared.get(&attribute.name));
-            match node.and_then(|node| word(node, "personal")).as_deref() {
-                None => Said::Nothing,
-                Some("false") => Said::Not,
-                Some(word) => Said::How(Personal::from_word(word).unwrap_or(Personal::Hashed)),
+            match node.and_then(|node| word_field(node, "personal")).as_deref() {
+                None => PersonalMark::Nothing,
+                Some("false") => PersonalMark::Not,
+                Some(word) => PersonalMark::How(Personal::from_word(word).unwrap_or(Personal::Hashed)),
             }
         };
         entity.attributes.iter().map(said).collect()
@@ -47,13 +47,13 @@ impl Resolver<'_> {
 }
 
 /// One round of what follows from what; whether anything did.
-fn spread(entities: &mut [Entity], said: &[Vec<Said>]) -> bool {
+fn spread(entities: &mut [Entity], said: &[Vec<PersonalMark>]) -> bool {
     let mut found: Vec<(usize, usize, Personal)> = Vec::new();
     for (at, entity) in entities.iter().enumerate() {
         for (place, attribute) in entity.attributes.iter().enumerate() {
             let said = said.get(at).and_then(|said| said.get(place));
             let inherited = inherited(entities, entity, attribute);
-            if let (Some(Said::Nothing), Some(personal)) = (said, inherited)
+            if let (Some(PersonalMark::Nothing), Some(personal)) = (said, inherited)
                 && attribute.personal.is_none_or(|known| known < personal)
             {
                 found.push((at, place, personal));

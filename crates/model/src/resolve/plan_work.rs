@@ -16,7 +16,7 @@ const ALTERNATIVES_MAX: usize = 16;
 const CONDITIONS_OF_A_TRY: usize = 4;
 
 /// Says from which read on there is more to plan than is planned.
-pub(super) fn check(entities: &[Entity], reads: &[Read], out: &mut Diagnostics) {
+pub(super) fn check_plan_work(entities: &[Entity], reads: &[Read], out: &mut Diagnostics) {
     let paths = paths_of(entities);
     let mut before = 0_usize;
     for read in reads {

@@ -1,10 +1,10 @@
 //! Pass 5: what an entity promises beyond its keys.
 
 use super::Resolver;
-use super::table::{flag_span, names, word};
+use super::table::{flag_span, text_list, word_field};
 use crate::diagnostic::{Diagnostic, Diagnostics, Fix};
 use crate::expression::{self, Absence, Expr, Scope};
-use crate::grammar::listed;
+use crate::grammar::listed_words;
 use crate::model::{Entity, EntityClaims, Guard, History, Holding, KeyPart, Lapse, Move, States};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -102,7 +102,7 @@ impl Resolver<'_> {
                 name: entry.key.text.clone(),
                 value,
                 span: entry.key.span,
-                was: super::past::was(&entry.value),
+                was: super::past::former_name(&entry.value),
             });
         }
         guards
@@ -193,7 +193,7 @@ impl Resolver<'_> {
             at,
             until,
             tombstone,
-            again: word(node, "same").as_deref() == Some("again"),
+            again: word_field(node, "same").as_deref() == Some("again"),
         })
     }
 
@@ -372,7 +372,7 @@ impl KnownStates<'_> {
         let known = self.members.iter().map(String::as_str);
         let mut diagnostic = Diagnostic::new(&rules::BAD_STATES, text.span, message).did_you_mean(&text.text, known);
         if diagnostic.help.is_none() {
-            diagnostic = diagnostic.help(format!("the states are {}", listed(self.members)));
+            diagnostic = diagnostic.help(format!("the states are {}", listed_words(self.members)));
         }
         out.push(diagnostic);
     }
@@ -432,6 +432,9 @@ pub(super) fn spanned_names(node: Option<&Node>) -> Vec<(String, Span)> {
     match node {
         Some(Node::Scalar(text)) => vec![(text.text.clone(), text.span)],
         _ if !elements.is_empty() => spanned.collect(),
-        _ => names(node).into_iter().map(|name| (name, Span::default())).collect(),
+        _ => text_list(node)
+            .into_iter()
+            .map(|name| (name, Span::default()))
+            .collect(),
     }
 }

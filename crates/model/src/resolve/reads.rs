@@ -1,19 +1,19 @@
 //! Pass 6, first half: reads.
 
 use super::numbers;
-use super::operation::{Http, KnownBefore, Unused, arguments};
+use super::operation::{Http, KnownBefore, Unused, resolved_arguments};
 use super::promises::rows_of;
-use super::selection::Place;
-use super::table::{find_index, flag, flag_span, whole, word};
+use super::selection::SelectionSite;
+use super::table::{find_index, flag_field, flag_span, whole_field, word_field};
 use super::tallies::tally_selection;
 use super::types::TypeTable;
-use super::{Resolver, check_value_name, condition, value};
+use super::{Resolver, check_value_name, checked_condition, checked_value};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Args, BinaryOp, Expr, ExprKind, RowWord, Scope};
 use crate::model::{
-    Bounds, Claim, Each, Entity, IndexId, Let, LetValue, ParamValue, Read, Return, Route, Selection, SelectionKind,
-    Tally, WithPart,
+    Bounds, DocumentedClaim, Each, Entity, IndexId, Let, LetValue, ParamValue, Read, Return, Route, Selection,
+    SelectionKind, Tally, WithPart,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -55,7 +55,7 @@ impl Resolver<'_> {
             Some(entity) => scope.with_row(entity),
             None => scope.clone(),
         };
-        let allow = condition(node.get("allow"), &row_scope, self.out);
+        let allow = checked_condition(node.get("allow"), &row_scope, self.out);
         let expr = |field: &str, ty: &Type, out: &mut crate::diagnostic::Diagnostics| {
             let text = node.get(field).and_then(Node::text)?;
             Some(expression::check(text, &scope, Some(ty), out))
@@ -81,8 +81,8 @@ impl Resolver<'_> {
             each,
             selection,
             with,
-            pages: word(node, "pages"),
-            bare: flag(node, "bare"),
+            pages: word_field(node, "pages"),
+            bare: flag_field(node, "bare"),
             returns,
             allow,
             http: http.into_route().map(|route| with_rest(route, &args)),
@@ -96,13 +96,13 @@ impl Resolver<'_> {
                 .map(|text| (text.text.clone(), text.span)),
             pinned,
             reverse,
-            page: whole(node, "page"),
-            empty: whole(node, "empty"),
+            page: whole_field(node, "page"),
+            empty: whole_field(node, "empty"),
             combinations: combinations(node.get("combinations")),
             budget: node
                 .get("budget")
                 .and_then(Node::text)
-                .and_then(|text| Some((numbers::budget(text, self.out)?, text.span))),
+                .and_then(|text| Some((numbers::read_budget(text, self.out)?, text.span))),
             requests: self.bounds(node.get("requests")),
             using,
             claim: self.claim(node.get("claim")),
@@ -114,7 +114,7 @@ impl Resolver<'_> {
             Unused::Reported
         };
         Read {
-            args: arguments(&args, self.arg_defaults(node.get("args"), types), unused, self.out),
+            args: resolved_arguments(&args, self.arg_defaults(node.get("args"), types), unused, self.out),
             ..read
         }
     }
@@ -126,9 +126,9 @@ impl Resolver<'_> {
         Some((index, text.span))
     }
 
-    fn each(&mut self, entry: Option<&Entry>, args: &Args, bound: &mut Vec<expression::Bound>) -> Option<Each> {
+    fn each(&mut self, entry: Option<&Entry>, args: &Args, bound: &mut Vec<expression::BoundName>) -> Option<Each> {
         let entry = entry?;
-        let at_most = whole(&entry.value, "at_most")?;
+        let at_most = whole_field(&entry.value, "at_most")?;
         let mut names = entry.value.entries().iter().filter(|entry| entry.key.text != "at_most");
         let Some(name) = names.next() else {
             let message = "`each` names nothing";
@@ -148,7 +148,7 @@ impl Resolver<'_> {
             bound: bound.clone(),
             ..self.names.scope()
         };
-        let list = value(&name.value, &scope, self.out);
+        let list = checked_value(&name.value, &scope, self.out);
         let element = list.ty.element().cloned().unwrap_or(Type::Unknown);
         if element.is_unknown() && !list.ty.is_unknown() {
             let message = format!(
@@ -157,7 +157,7 @@ impl Resolver<'_> {
             );
             self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, list.span, message));
         }
-        bound.push(expression::Bound {
+        bound.push(expression::BoundName {
             name: name.key.text.clone(),
             ty: element,
             optional: false,
@@ -169,7 +169,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn main_selection(&mut self, entry: &Entry, args: &Args, bound: &[expression::Bound]) -> Option<Selection> {
+    fn main_selection(&mut self, entry: &Entry, args: &Args, bound: &[expression::BoundName]) -> Option<Selection> {
         let node = &entry.value;
         let verbs = VERBS.into_iter().filter(|verb| node.get(verb).is_some()).count();
         match (verbs, node.get("with").is_some()) {
@@ -197,7 +197,7 @@ impl Resolver<'_> {
             bound: bound.to_vec(),
             ..self.names.scope()
         };
-        let place = Place {
+        let place = SelectionSite {
             scope: &scope,
             row: RowWord::Same,
             leaves_out: true,
@@ -209,7 +209,7 @@ impl Resolver<'_> {
         &mut self,
         node: &Node,
         args: &Args,
-        bound: &[expression::Bound],
+        bound: &[expression::BoundName],
         parent: Option<EntityId>,
     ) -> Vec<WithPart> {
         let mut parts = Vec::new();
@@ -220,7 +220,7 @@ impl Resolver<'_> {
         };
         let row = parent.map_or(RowWord::None, |parent| RowWord::Other(Type::Row(parent)));
         for entry in node.get("with").map_or(&[][..], Node::entries) {
-            let place = Place {
+            let place = SelectionSite {
                 scope: &scope,
                 row: row.clone(),
                 leaves_out: true,
@@ -292,7 +292,7 @@ impl Resolver<'_> {
             .selection
             .as_ref()
             .and_then(Selection::entity)
-            .and_then(|id| super::entity(entities, id))
+            .and_then(|id| super::entity_of(entities, id))
             .is_some_and(|entity| entity.history.is_some());
         let findings = [
             only_for("each", finds, "`find`"),
@@ -321,22 +321,22 @@ impl Resolver<'_> {
         }
         self.check_pages(read, node);
         self.check_combinations(node.get("combinations"), args);
-        super::answers::check(read, node, entities, self.out);
+        super::answers::check_answers(read, node, entities, self.out);
         for (field, least, most) in [
             ("limit", 1, u64::MAX),
             ("page", 1, PAGE_ROWS_MAX as u64),
             ("empty", 404, 404),
         ] {
-            numbers::within(node.get(field), least, most, self.out);
+            numbers::number_within(node.get(field), least, most, self.out);
         }
-        numbers::within(
+        numbers::number_within(
             node.get("each").and_then(|each| each.get("at_most")),
             1,
             u64::MAX,
             self.out,
         );
         for part in node.get("with").map_or(&[][..], Node::entries) {
-            numbers::within(part.value.get("limit"), 1, u64::MAX, self.out);
+            numbers::number_within(part.value.get("limit"), 1, u64::MAX, self.out);
         }
     }
 
@@ -369,14 +369,14 @@ impl Resolver<'_> {
 
     pub(super) fn bounds(&mut self, node: Option<&Node>) -> Option<(Bounds, Span)> {
         let text = node?.text()?;
-        Some((numbers::bounds(text, self.out)?, text.span))
+        Some((numbers::read_bounds(text, self.out)?, text.span))
     }
 
-    pub(super) fn claim(&mut self, node: Option<&Node>) -> Claim {
+    pub(super) fn claim(&mut self, node: Option<&Node>) -> DocumentedClaim {
         let Some(node) = node else {
-            return Claim::default();
+            return DocumentedClaim::default();
         };
-        Claim {
+        DocumentedClaim {
             read: self.bounds(node.get("read")),
             write: self.bounds(node.get("write")),
             atomic: flag_span(node, "atomic"),
@@ -391,13 +391,13 @@ impl Resolver<'_> {
         node: Option<&Node>,
         known: &KnownBefore,
         args: &Args,
-        bound: &mut Vec<expression::Bound>,
+        bound: &mut Vec<expression::BoundName>,
     ) -> Vec<Let> {
         let mut lets: Vec<Let> = Vec::new();
         for entry in node.map_or(&[][..], Node::entries) {
             check_value_name(&entry.key, self.out);
             if let Some(named) = self.let_value(entry, known, args, bound) {
-                bound.push(expression::Bound {
+                bound.push(expression::BoundName {
                     name: entry.key.text.clone(),
                     ty: named.ty,
                     optional: named.optional,
@@ -421,7 +421,7 @@ fn find_current_version(bound: &mut Let, entities: &[Entity]) {
     let ExprKind::Entity { entity: id, key } = &named.kind else {
         return;
     };
-    let Some(entity) = super::entity(entities, *id).filter(|entity| entity.history.is_some()) else {
+    let Some(entity) = super::entity_of(entities, *id).filter(|entity| entity.history.is_some()) else {
         return;
     };
     let same = |(name, value): &(String, Expr)| {
@@ -463,13 +463,13 @@ fn find_current_version(bound: &mut Let, entities: &[Entity]) {
 /// Rows that are read, or the figures of a tally.
 fn any_selection(
     node: &Node,
-    place: &Place<'_>,
+    place: &SelectionSite<'_>,
     (catalog, tallies): (&Catalog, &[Tally]),
     out: &mut Diagnostics,
 ) -> Option<Selection> {
     match node.get("tally") {
         Some(_) => tally_selection(node, place, tallies, out),
-        None => super::selection::selection(node, place, catalog, out),
+        None => super::selection::resolve_selection(node, place, catalog, out),
     }
 }
 
@@ -485,11 +485,15 @@ fn read_return(
         _ => scope.clone(),
     };
     scope.words.rows = row.map(|entity| rows_of(entity, None));
-    returned(node.get("return"), &scope, out)
+    resolve_return(node.get("return"), &scope, out)
 }
 
 /// `return`, for reads and writes alike.
-pub(super) fn returned(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::diagnostic::Diagnostics) -> Return {
+pub(super) fn resolve_return(
+    node: Option<&Node>,
+    scope: &Scope<'_>,
+    out: &mut crate::diagnostic::Diagnostics,
+) -> Return {
     match node {
         None => Return::Usual,
         Some(Node::Scalar(text)) if text.text == "nothing" => Return::Nothing,
@@ -500,7 +504,7 @@ pub(super) fn returned(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::
         }
         Some(node) => {
             let fields = node.entries().iter().map(|entry| {
-                let expr = value(&entry.value, scope, out);
+                let expr = checked_value(&entry.value, scope, out);
                 check_shown(&expr, out);
                 (entry.key.text.clone(), expr)
             });
@@ -520,7 +524,7 @@ pub(super) fn check_shown(expr: &expression::Expr, out: &mut crate::diagnostic::
 
 fn combinations(node: Option<&Node>) -> Vec<Vec<String>> {
     let lists = node.map_or(&[][..], Node::elements);
-    lists.iter().map(|list| super::table::names(Some(list))).collect()
+    lists.iter().map(|list| super::table::text_list(Some(list))).collect()
 }
 
 /// The route of a read with every argument: what the path and the query do not name comes from the query by its own name.

@@ -7,7 +7,7 @@ use crate::rules;
 use crate::text::Text;
 
 /// Reads a requirement.
-pub(super) fn requirement(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Requirement> {
+pub(super) fn read_requirement(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Requirement> {
     let Some(at) = find_else(&text.text) else {
         let message = "a requirement does not say what the refusal is called";
         let help = "say what is refused: `EXPRESSION else NAME`, such as `item.userId != caller.id else own_item`";
@@ -17,12 +17,12 @@ pub(super) fn requirement(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics)
     let condition = text.part(0, at).trimmed();
     let condition = expression::check_condition(&condition, scope, out);
     let scope = scope.with_facts_of(&condition, false);
-    let refusal = refusal(&text.part(at + 4, text.text.len()).trimmed(), &scope, out)?;
+    let refusal = read_refusal(&text.part(at + 4, text.text.len()).trimmed(), &scope, out)?;
     Some(Requirement { condition, refusal })
 }
 
 /// Reads `[STATUS] NAME(shown = value, …)`.
-pub(super) fn refusal(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Refusal> {
+pub(super) fn read_refusal(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Refusal> {
     let (status, name_at) = status(text, out)?;
     let rest = text.part(name_at, text.text.len()).trimmed();
     let open = rest.text.find('(');

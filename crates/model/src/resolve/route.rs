@@ -8,7 +8,7 @@ use crate::text::Text;
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// Reads a route; what cannot be read is reported.
-pub(super) fn parse(text: &Text, reads: bool, out: &mut Diagnostics) -> Option<Route> {
+pub(super) fn parse_route(text: &Text, reads: bool, out: &mut Diagnostics) -> Option<Route> {
     match try_parse(text, reads) {
         Ok(route) => Some(route),
         Err(diagnostic) => {
@@ -129,7 +129,7 @@ fn path_variables(text: &Text, path: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// The variables that a route which cannot be read seems to have.
-pub(super) fn variables(route: &str) -> Vec<String> {
+pub(super) fn guessed_variables(route: &str) -> Vec<String> {
     let path = route.split('?').next().unwrap_or(route);
     let mut variables: Vec<String> = Vec::new();
     for segment in path.split(['/', ' ']) {

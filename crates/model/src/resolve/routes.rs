@@ -8,7 +8,7 @@ use crate::rules;
 use crate::source::Span;
 
 /// Checks all routes of a model.
-pub(super) fn check(reads: &[Read], writes: &[Write], out: &mut Diagnostics) {
+pub(super) fn check_routes(reads: &[Read], writes: &[Write], out: &mut Diagnostics) {
     let reads = reads
         .iter()
         .filter_map(|read| Some((read.name.as_str(), read.http.as_ref()?, read.args.as_slice())));

@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use super::promises::spanned_names;
-use super::table::flag;
+use super::table::flag_field;
 use crate::diagnostic::Diagnostic;
 use crate::expression::{self, Args, Scope};
 use crate::model::{Entity, HIGHLIGHTS, Matching, Read, Return, Search, Selection, SelectionKind};
@@ -31,7 +31,7 @@ impl Resolver<'_> {
 
     fn search(&mut self, entry: &Entry, entities: &[Entity]) -> Option<Search> {
         let id = self.find_entity(&entry.key)?;
-        let entity = super::entity(entities, id)?;
+        let entity = super::entity_of(entities, id)?;
         self.check_searched(entity, entry.key.span)?;
         let mut attributes: Vec<String> = Vec::new();
         let names = spanned_names(Some(&entry.value));
@@ -103,7 +103,7 @@ impl Resolver<'_> {
         selection: Option<Selection>,
         node: &Node,
         args: &Args,
-        bound: &[expression::Bound],
+        bound: &[expression::BoundName],
     ) -> Option<Selection> {
         let Some(entry) = node.entry("matching") else {
             if let Some(highlight) = node.entry("highlight") {
@@ -160,7 +160,7 @@ impl Resolver<'_> {
             return Vec::new();
         };
         if value.text().is_some() {
-            return match flag(node, "highlight") {
+            return match flag_field(node, "highlight") {
                 true => search.attributes.clone(),
                 false => Vec::new(),
             };
@@ -173,7 +173,7 @@ impl Resolver<'_> {
                     let entity = self.names.catalog.name(entity).to_owned();
                     let message = format!("`{entity}` is not found by words of `{name}`");
                     let known =
-                        crate::grammar::listed(&search.attributes.iter().map(String::as_str).collect::<Vec<_>>());
+                        crate::grammar::listed_words(&search.attributes.iter().map(String::as_str).collect::<Vec<_>>());
                     self.bad_search(span, message, &format!("its words are those of {known}"));
                 }
             }
@@ -212,7 +212,7 @@ impl Resolver<'_> {
             }
         }
         let entity = read.selection.as_ref().and_then(Selection::entity);
-        let entity = entity.and_then(|id| super::entity(entities, id));
+        let entity = entity.and_then(|id| super::entity_of(entities, id));
         let is_taken = match &read.returns {
             Return::Fields(fields) => fields.iter().any(|(name, _)| name == HIGHLIGHTS),
             _ => entity.is_some_and(|entity| entity.attribute(HIGHLIGHTS).is_some()),

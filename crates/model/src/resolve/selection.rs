@@ -1,6 +1,6 @@
 //! Which rows: `get`, `find` and `count` with their meaning, in reads, in `with`, in `let` and in `for`.
 
-use super::table::{flag, whole};
+use super::table::{flag_field, whole_field};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, RowWord, Scope};
@@ -11,7 +11,7 @@ use crate::text::Text;
 use crate::types::{EntityId, Type};
 
 /// Where a selection stands.
-pub(super) struct Place<'a> {
+pub(super) struct SelectionSite<'a> {
     /// What its expressions see, apart from the row.
     pub scope: &'a Scope<'a>,
     /// What `row` is.
@@ -21,14 +21,19 @@ pub(super) struct Place<'a> {
 }
 
 /// Resolves a selection; none where it names no entity that there is.
-pub(super) fn selection(node: &Node, place: &Place<'_>, catalog: &Catalog, out: &mut Diagnostics) -> Option<Selection> {
+pub(super) fn resolve_selection(
+    node: &Node,
+    place: &SelectionSite<'_>,
+    catalog: &Catalog,
+    out: &mut Diagnostics,
+) -> Option<Selection> {
     let (kind, name) = verb(node, out)?;
     let entity = catalog.entity(&name.text);
     let Some(entity) = entity else {
         out.push(super::unknown_entity(catalog, &name));
         return None;
     };
-    conflicts(place.scope, catalog, entity, out, name.span);
+    check_bound_name(place.scope, catalog, entity, out, name.span);
     let mut scope = place.scope.clone();
     scope.attributes = Some(entity);
     scope.row = place.row.clone();
@@ -56,8 +61,8 @@ pub(super) fn selection(node: &Node, place: &Place<'_>, catalog: &Catalog, out: 
         order: order(node.get("order").and_then(Node::text), entity, catalog, out),
         by: grouped(node.get("by"), entity, catalog, out),
         sums,
-        limit: whole(node, "limit"),
-        consistent: flag(node, "consistent"),
+        limit: whole_field(node, "limit"),
+        consistent: flag_field(node, "consistent"),
         tally: None,
         matching: None,
     })
@@ -84,7 +89,7 @@ fn verb(node: &Node, out: &mut Diagnostics) -> Option<(SelectionKind, Text)> {
 }
 
 /// A bound name must not be an attribute's too: nobody could tell which is meant.
-pub(super) fn conflicts(
+pub(super) fn check_bound_name(
     scope: &Scope<'_>,
     catalog: &Catalog,
     entity: EntityId,

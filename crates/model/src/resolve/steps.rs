@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::assignments::{self, Target};
-use super::operation::{Named, named_value};
+use super::assignments::{self, StepTarget};
+use super::operation::{NamedValue, named_value};
 use super::{refusals, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::expression::{self, Bound, Expr, ExprKind, Scope};
-use crate::grammar::{listed, words};
+use crate::expression::{self, BoundName, Expr, ExprKind, Scope};
+use crate::grammar::{listed_words, words};
 use crate::model::{Cause, Entity, LetValue, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, UsingCall};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -59,7 +59,7 @@ impl StepScope<'_> {
     /// After a step its conditions no longer hold, and the name of its element is gone; rows named with `as` remain.
     fn leave(&mut self, outer: Scope<'_>, step: &Step, out: &mut Diagnostics) {
         let known = outer.bound.len();
-        let mut added: Vec<Bound> = match &step.kind {
+        let mut added: Vec<BoundName> = match &step.kind {
             StepKind::Group(_) => {
                 let skip = known + usize::from(step.repeat.is_some());
                 self.facts_scope.bound.get(skip..).unwrap_or_default().to_vec()
@@ -75,7 +75,7 @@ impl StepScope<'_> {
                     Diagnostic::new(&rules::AMBIGUOUS_NAME, step.span, message).help("choose another name for `as`"),
                 );
             }
-            added.push(Bound {
+            added.push(BoundName {
                 name: name.clone(),
                 ty: Type::Row(entity),
                 optional: conditional,
@@ -163,7 +163,7 @@ impl StepScope<'_> {
     fn entity_named(&self, text: &Text, out: &mut Diagnostics) -> Option<EntityId> {
         let catalog = self.facts_scope.catalog;
         let found = catalog.entity(&text.text);
-        let entity = found.and_then(|id| super::entity(self.entities, id));
+        let entity = found.and_then(|id| super::entity_of(self.entities, id));
         if let Some(mirror) = entity.and_then(|entity| entity.mirror.as_ref()) {
             let message = format!("`{}` is a mirror and is written with its source", text.text);
             let help = format!("write `{}`", catalog.name(mirror.of));
@@ -210,7 +210,7 @@ impl StepScope<'_> {
             let help = format!("test it first: `when: {} != absent`", text.text);
             out.push(Diagnostic::new(&rules::NO_MEANING, text.span, message).help(help));
         }
-        if let Some(mirror) = super::entity(self.entities, id).and_then(|entity| entity.mirror.as_ref())
+        if let Some(mirror) = super::entity_of(self.entities, id).and_then(|entity| entity.mirror.as_ref())
             && !matches!(action.key.text.as_str(), "present" | "absent")
         {
             let catalog = self.facts_scope.catalog;
@@ -316,7 +316,7 @@ impl StepScope<'_> {
     }
 
     /// A loop in a transaction has an upper bound that is known before any request.
-    fn check_bounded(&self, entry: &Entry, named: &Named, out: &mut Diagnostics) {
+    fn check_bounded(&self, entry: &Entry, named: &NamedValue, out: &mut Diagnostics) {
         let bounded = match &named.value {
             LetValue::Read(selection) => selection.limit.is_some(),
             LetValue::Value(_) => named.ty.is_unknown() || named.ty.length_max().is_some(),
@@ -368,11 +368,11 @@ impl StepScope<'_> {
         if let Some(named) = node.get("as").and_then(Node::text) {
             super::check_value_name(named, out);
         }
-        let entity = step.entity().and_then(|id| super::entity(self.entities, id));
+        let entity = step.entity().and_then(|id| super::entity_of(self.entities, id));
         let changes_row = !matches!(step.kind, StepKind::Create(_));
         let scope = match entity {
             Some(entity) if changes_row => {
-                selection::conflicts(&self.facts_scope, self.facts_scope.catalog, entity.id, out, step.span);
+                selection::check_bound_name(&self.facts_scope, self.facts_scope.catalog, entity.id, out, step.span);
                 match step.kind {
                     StepKind::Upsert(_) => self.facts_scope.with_row_maybe(entity.id),
                     _ => self.facts_scope.with_row(entity.id),
@@ -381,14 +381,14 @@ impl StepScope<'_> {
             _ => self.facts_scope.clone(),
         };
         if let Some(entity) = entity {
-            let target = Target {
+            let target = StepTarget {
                 entity,
                 scope: &scope,
                 creates: !changes_row,
                 may_create: matches!(step.kind, StepKind::Upsert(_)),
                 protected: &self.protected,
             };
-            assignments::fill(&mut step, node, &target, out);
+            assignments::fill_step(&mut step, node, &target, out);
             step.moves = moves(node.get("move"), entity, &scope, out);
         } else if let Some(stray) = node.entries().iter().find(|entry| is_change(&entry.key.text))
             && matches!(step.kind, StepKind::Call { .. } | StepKind::Group(_))
@@ -426,7 +426,7 @@ fn is_change(field: &str) -> bool {
 fn requirements(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> Vec<Requirement> {
     let texts = node.map_or(&[][..], Node::elements).iter().filter_map(Node::text);
     texts
-        .filter_map(|text| refusals::requirement(text, scope, out))
+        .filter_map(|text| refusals::read_requirement(text, scope, out))
         .collect()
 }
 
@@ -444,7 +444,7 @@ fn moves(node: Option<&Node>, entity: &Entity, scope: &Scope<'_>, out: &mut Diag
             let mut diagnostic = Diagnostic::new(&rules::UNKNOWN_MOVE, text.span, message)
                 .did_you_mean(&text.text, known.iter().copied());
             if diagnostic.help.is_none() {
-                diagnostic = diagnostic.help(format!("its moves are {}", listed(&known)));
+                diagnostic = diagnostic.help(format!("its moves are {}", listed_words(&known)));
             }
             out.push(diagnostic);
         }
@@ -470,7 +470,7 @@ fn step_refusals(
     match node {
         None => Vec::new(),
         Some(Node::Scalar(text)) if text.text == "skip" => Vec::new(),
-        Some(Node::Scalar(text)) => refusals::refusal(text, scope, out)
+        Some(Node::Scalar(text)) => refusals::read_refusal(text, scope, out)
             .map(|refusal| (Cause::Any, refusal))
             .into_iter()
             .collect(),
@@ -479,7 +479,7 @@ fn step_refusals(
             .iter()
             .filter_map(|entry| {
                 let cause = cause(&entry.key, entity, entities, out)?;
-                Some((cause, refusals::refusal(entry.value.text()?, scope, out)?))
+                Some((cause, refusals::read_refusal(entry.value.text()?, scope, out)?))
             })
             .collect(),
     }
@@ -522,7 +522,7 @@ fn cause(text: &Text, entity: Option<&Entity>, entities: &[Entity], out: &mut Di
     if diagnostic.help.is_none() {
         diagnostic = diagnostic.help(format!(
             "causes are {}, or an attribute, a guard or a mirror by name",
-            listed(&causes)
+            listed_words(&causes)
         ));
     }
     out.push(diagnostic);
@@ -533,7 +533,7 @@ fn using_call(node: &Node) -> UsingCall {
     UsingCall {
         call: node.get("call").and_then(Node::str).unwrap_or_default().to_owned(),
         set: super::promises::spanned_names(node.get("set")),
-        condition: super::table::flag(node, "condition"),
+        condition: super::table::flag_field(node, "condition"),
         span: node.span(),
     }
 }

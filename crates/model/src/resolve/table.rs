@@ -7,7 +7,7 @@ use singlet_item::limits::INDEX_KEY_ATTRIBUTES_MAX;
 use super::numbers;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::entries::Entries;
-use crate::grammar::listed;
+use crate::grammar::listed_words;
 use crate::model::{
     Accepted, Billing, Index, IndexId, KeyAttribute, KeyType, Projection, ProvisionedUnits, Table, TableClaims,
     TableSpans,
@@ -19,7 +19,7 @@ use crate::source::Span;
 /// The names of indexes, for look-ups.
 pub(super) type IndexNames = HashMap<String, IndexId>;
 
-pub(super) fn table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, IndexNames) {
+pub(super) fn resolve_table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, IndexNames) {
     let empty = Node::Map(Entries::default(), Span::default());
     let node = node.filter(|node| node.is_map()).unwrap_or(&empty);
     let key_node = node.get("key");
@@ -29,16 +29,16 @@ pub(super) fn table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, Index
         .flat_map(key_attributes)
         .collect();
     let mut table = Table {
-        name: word(node, "name").unwrap_or_default(),
+        name: word_field(node, "name").unwrap_or_default(),
         span: node.get("name").unwrap_or(node).span(),
         delimiter: delimiter(node.get("delimiter"), out),
         indexes: Vec::new(),
-        type_attribute: word(node, "type").filter(|name| name != "none"),
-        ttl: word(node, "ttl").filter(|name| name != "none"),
+        type_attribute: word_field(node, "type").filter(|name| name != "none"),
+        ttl: word_field(node, "ttl").filter(|name| name != "none"),
         stream: stream(node.get("stream")),
-        stream_readers: names(node.get("stream").and_then(|stream| stream.get("readers"))),
+        stream_readers: text_list(node.get("stream").and_then(|stream| stream.get("readers"))),
         billing: billing(node.get("billing")),
-        recovery: word(node, "recovery").as_deref() == Some("point_in_time"),
+        recovery: word_field(node, "recovery").as_deref() == Some("point_in_time"),
         claims: table_claims(node.get("claim"), out),
         spans: table_spans(node),
         key,
@@ -103,7 +103,7 @@ fn provision_indexes(billing: Option<&Node>, table: &mut Table, by_name: &IndexN
         let Some(id) = find_index(&entry.key, by_name, table, out) else {
             continue;
         };
-        let units = |side: &str| whole(&entry.value, side);
+        let units = |side: &str| whole_field(&entry.value, side);
         let (Some(read), Some(write)) = (units("read"), units("write")) else {
             continue;
         };
@@ -133,13 +133,13 @@ fn provision_indexes(billing: Option<&Node>, table: &mut Table, by_name: &IndexN
 fn table_claims(node: Option<&Node>, out: &mut Diagnostics) -> TableClaims {
     let mut price = |name: &str| {
         let text = node?.get(name)?.text()?;
-        numbers::price(text, out);
+        numbers::read_price(text, out);
         Some((text.text.clone(), text.span))
     };
     let (read_price, write_price) = (price("read_price"), price("write_price"));
     let mut bounds = |name: &str| {
         let text = node?.get(name)?.text()?;
-        Some((numbers::bounds(text, out)?, text.span))
+        Some((numbers::read_bounds(text, out)?, text.span))
     };
     TableClaims {
         free_tier: node.and_then(|node| flag_span(node, "free_tier")),
@@ -154,7 +154,7 @@ fn table_claims(node: Option<&Node>, out: &mut Diagnostics) -> TableClaims {
 
 fn index(entry: &Entry, table_key: &[KeyAttribute], out: &mut Diagnostics) -> Index {
     let node = &entry.value;
-    let local = flag(node, "local");
+    let local = flag_field(node, "local");
     let side = |name: &str| node.get(name).map(key_attributes).unwrap_or_default();
     let mut partition = side("partition");
     let sort = side("sort");
@@ -205,7 +205,7 @@ fn index(entry: &Entry, table_key: &[KeyAttribute], out: &mut Diagnostics) -> In
 
 fn projection(node: Option<&Node>) -> Projection {
     match node {
-        Some(Node::List(..)) => Projection::Include(names(node)),
+        Some(Node::List(..)) => Projection::Include(text_list(node)),
         Some(node) if node.str() == Some("keys") => Projection::Keys,
         _ => Projection::All,
     }
@@ -237,7 +237,7 @@ fn key_attributes(node: &Node) -> Vec<KeyAttribute> {
     }
 }
 
-pub(super) fn accepted(node: Option<&Node>) -> Vec<Accepted> {
+pub(super) fn accepted_rules(node: Option<&Node>) -> Vec<Accepted> {
     let elements = node.map_or(&[][..], Node::elements);
     elements
         .iter()
@@ -246,8 +246,8 @@ pub(super) fn accepted(node: Option<&Node>) -> Vec<Accepted> {
             Some(Accepted {
                 rule: rule.text.clone(),
                 rule_span: rule.span,
-                at: word(element, "at")?,
-                why: word(element, "why")?,
+                at: word_field(element, "at")?,
+                why: word_field(element, "why")?,
                 span: element.span(),
             })
         })
@@ -269,19 +269,19 @@ pub(super) fn find_index(
     let mut diagnostic =
         Diagnostic::new(&rules::UNKNOWN_INDEX, text.span, message).did_you_mean(&text.text, known.iter().copied());
     if diagnostic.help.is_none() && !known.is_empty() {
-        diagnostic = diagnostic.help(format!("its indexes are {}", listed(&known)));
+        diagnostic = diagnostic.help(format!("its indexes are {}", listed_words(&known)));
     }
     out.push(diagnostic);
     None
 }
 
 /// The text of a scalar field.
-pub(super) fn word(node: &Node, field: &str) -> Option<String> {
+pub(super) fn word_field(node: &Node, field: &str) -> Option<String> {
     node.get(field)?.str().map(str::to_owned)
 }
 
 /// The texts of a list, or of one scalar in its place.
-pub(super) fn names(node: Option<&Node>) -> Vec<String> {
+pub(super) fn text_list(node: Option<&Node>) -> Vec<String> {
     match node {
         Some(Node::List(elements, _)) => elements
             .iter()
@@ -293,7 +293,7 @@ pub(super) fn names(node: Option<&Node>) -> Vec<String> {
 }
 
 /// Whether a flag is set.
-pub(super) fn flag(node: &Node, field: &str) -> bool {
+pub(super) fn flag_field(node: &Node, field: &str) -> bool {
     flag_span(node, field).is_some()
 }
 
@@ -304,6 +304,6 @@ pub(super) fn flag_span(node: &Node, field: &str) -> Option<Span> {
 }
 
 /// A whole number field.
-pub(super) fn whole(node: &Node, field: &str) -> Option<u64> {
+pub(super) fn whole_field(node: &Node, field: &str) -> Option<u64> {
     node.get(field)?.str()?.parse().ok()
 }

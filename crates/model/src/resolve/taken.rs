@@ -8,7 +8,7 @@ use crate::text::Text;
 use crate::types::EntityId;
 
 /// Declares the arguments that the steps of a write take, before any expression of it is checked: a `let` may use them.
-pub(super) fn declare(write: &Node, catalog: &Catalog, entities: &[Entity], args: &mut Args) {
+pub(super) fn declare_taken(write: &Node, catalog: &Catalog, entities: &[Entity], args: &mut Args) {
     let steps = write.get("do").map_or(&[][..], Node::elements);
     declare_steps(steps, write, (catalog, entities), args);
 }
@@ -36,7 +36,7 @@ fn declare_steps(steps: &[Node], write: &Node, known: (&Catalog, &[Entity]), arg
 
 fn has_default(text: &Text, entity: EntityId, entities: &[Entity]) -> bool {
     let (name, required) = split(text);
-    let attribute = super::entity(entities, entity).and_then(|entity| entity.attribute(name));
+    let attribute = super::entity_of(entities, entity).and_then(|entity| entity.attribute(name));
     !required && attribute.is_some_and(|attribute| attribute.default.is_some())
 }
 

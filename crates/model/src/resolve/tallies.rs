@@ -1,9 +1,9 @@
 //! Tallies, and the selections that they answer.
 
-use super::selection::Place;
-use super::table::flag;
+use super::selection::SelectionSite;
+use super::table::flag_field;
 use super::triggers::beyond_the_row;
-use super::{Names, Resolver, meant};
+use super::{ExpressionNames, Resolver, suggest_names};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, BinaryOp, Expr, ExprKind, Scope};
 use crate::model::{Entity, Read, Selection, SelectionKind, Tally, TallyGroup, TallyId, TallyUse, has_room_for_timers};
@@ -27,7 +27,7 @@ impl Resolver<'_> {
         self.check_name(&entry.key, "a tally");
         let name = entry.value.get("count").and_then(Node::text)?;
         let id = self.find_entity(name)?;
-        self.check_tallied(entry, name, super::entity(entities, id)?, entities)?;
+        self.check_tallied(entry, name, super::entity_of(entities, id)?, entities)?;
         let filter = entry.value.get("where").and_then(Node::text).map(|text| {
             let filter = expression::check_condition(text, &row_alone(&self.names, id), self.out);
             self.check_of_row_alone(&filter, "where");
@@ -162,7 +162,7 @@ impl Resolver<'_> {
 /// The selection that a tally answers; none where it names none that there is.
 pub(super) fn tally_selection(
     node: &Node,
-    place: &Place<'_>,
+    place: &SelectionSite<'_>,
     tallies: &[Tally],
     out: &mut Diagnostics,
 ) -> Option<Selection> {
@@ -172,7 +172,7 @@ pub(super) fn tally_selection(
         let message = format!("there is no tally `{}`", name.text);
         let known: Vec<&str> = tallies.iter().map(|tally| tally.name.as_str()).collect();
         let diagnostic = Diagnostic::new(&rules::BAD_TALLY, name.span, message);
-        let diagnostic = meant(diagnostic, &name.text, &known, "the tallies are");
+        let diagnostic = suggest_names(diagnostic, &name.text, &known, "the tallies are");
         out.push(diagnostic);
         return None;
     };
@@ -198,7 +198,7 @@ pub(super) fn tally_selection(
         by: told.iter().map(|group| group.text.clone()).collect(),
         sums: tally.sums.clone(),
         limit: None,
-        consistent: flag(node, "consistent"),
+        consistent: flag_field(node, "consistent"),
         tally: Some(TallyUse {
             tally: TallyId(u32::try_from(at).unwrap_or(u32::MAX)),
             by: told.into_iter().map(|group| group.expr.clone()).collect(),
@@ -228,7 +228,7 @@ fn fixed_groups(tally: &Tally, filter: Option<&Expr>, out: &mut Diagnostics) -> 
                     true => "it has no groups: remove it, or give the tally `by`".to_owned(),
                     false => format!(
                         "say that one of its groups has a value, with `==` and `&&`: {}",
-                        crate::grammar::listed(&groups)
+                        crate::grammar::listed_words(&groups)
                     ),
                 };
                 out.push(bad_tally(part.span, message, &help));
@@ -243,7 +243,7 @@ fn bad_tally(span: Span, message: String, help: &str) -> Diagnostic {
 }
 
 /// What is known of a row that is counted: its attributes.
-fn row_alone(names: &Names, entity: EntityId) -> Scope<'_> {
+fn row_alone(names: &ExpressionNames, entity: EntityId) -> Scope<'_> {
     Scope {
         caller: None,
         settings: &[],

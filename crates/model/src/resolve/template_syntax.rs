@@ -8,21 +8,21 @@ use crate::text::Text;
 
 /// A piece of a template.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum SyntaxPiece {
     Text(String),
-    Part(Part),
+    Part(VariablePart),
 }
 
 /// A variable part: a path and at most one function around it.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct VariablePart {
     pub path: Text,
     pub function: Option<PartFunction>,
     pub whole: Text,
 }
 
 /// Reads a template into its pieces.
-pub(super) fn parse(text: &Text) -> Result<Vec<Piece>, Box<Diagnostic>> {
+pub(super) fn parse_template(text: &Text) -> Result<Vec<SyntaxPiece>, Box<Diagnostic>> {
     let source = text.text.as_str();
     let mut pieces = Vec::new();
     let mut at = 0;
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &Text) -> Result<Vec<Piece>, Box<Diagnostic>> {
                         "add `}` after it",
                     ));
                 };
-                pieces.push(Piece::Part(part(text, at + 1, at + length)?));
+                pieces.push(SyntaxPiece::Part(part(text, at + 1, at + length)?));
                 at += length + 1;
             }
             open => {
@@ -55,7 +55,7 @@ pub(super) fn parse(text: &Text) -> Result<Vec<Piece>, Box<Diagnostic>> {
                     let help = "a part is `{name}`; a brace cannot stand in the text of a key";
                     return Err(error(text, at + stray, at + stray + 1, "a `}` closes nothing", help));
                 }
-                pieces.push(Piece::Text(literal.to_owned()));
+                pieces.push(SyntaxPiece::Text(literal.to_owned()));
                 at += end;
             }
         }
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &Text) -> Result<Vec<Piece>, Box<Diagnostic>> {
     Ok(pieces)
 }
 
-fn part(text: &Text, start: usize, end: usize) -> Result<Part, Box<Diagnostic>> {
+fn part(text: &Text, start: usize, end: usize) -> Result<VariablePart, Box<Diagnostic>> {
     let whole = text.part(start, end).trimmed();
     if whole.text.is_empty() {
         let help = "name an attribute in it, such as `{user_id}`";
@@ -71,7 +71,7 @@ fn part(text: &Text, start: usize, end: usize) -> Result<Part, Box<Diagnostic>> 
     }
     let Some(open) = whole.text.find('(') else {
         let path = whole.clone();
-        return Ok(Part {
+        return Ok(VariablePart {
             path,
             function: None,
             whole,
@@ -99,7 +99,7 @@ fn part(text: &Text, start: usize, end: usize) -> Result<Part, Box<Diagnostic>> 
         ));
     }
     let function = function(&whole, whole.text.get(..open).unwrap_or_default(), argument)?;
-    Ok(Part {
+    Ok(VariablePart {
         path,
         function: Some(function),
         whole,

@@ -4,7 +4,7 @@ use super::Resolver;
 use super::operation::KnownBefore;
 use crate::diagnostic::Diagnostic;
 use crate::evaluate::time::without_words;
-use crate::expression::{self, Args, Expr, ExprKind, Facts, Known, Scope, Words};
+use crate::expression::{self, Args, Expr, ExprKind, PresenceFacts, Scope, WordPresence, Words};
 use crate::model::{Entity, Trigger, TriggerEvent, has_room_for_timers};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -78,7 +78,7 @@ impl Resolver<'_> {
             // What is wrong with the change was said; nothing follows from it.
             (None, true) => Words {
                 changed: Some(Type::Unknown),
-                before: Known::Always,
+                before: WordPresence::Always,
                 ..Words::default()
             },
         };
@@ -86,7 +86,9 @@ impl Resolver<'_> {
         KnownBefore {
             has_caller: false,
             words,
-            facts: head.map_or_else(Facts::default, |head| known_facts(&head.event, head.when.as_ref())),
+            facts: head.map_or_else(PresenceFacts::default, |head| {
+                known_facts(&head.event, head.when.as_ref())
+            }),
         }
     }
 
@@ -202,7 +204,7 @@ impl Resolver<'_> {
             None => (text.clone(), None),
         };
         let id = self.find_entity(&name)?;
-        let entity = super::entity(entities, id)?;
+        let entity = super::entity_of(entities, id)?;
         self.check_followed(entity, &name)?;
         match (event.key.text.as_str(), part) {
             ("create", None) => Some((TriggerEvent::Create, id)),
@@ -402,10 +404,10 @@ impl Resolver<'_> {
         Words {
             changed: Some(Type::Row(entity)),
             before: match event {
-                TriggerEvent::Update(_) if is_carried => Known::Always,
+                TriggerEvent::Update(_) if is_carried => WordPresence::Always,
                 // A row may be created in a state.
-                TriggerEvent::Enter(_) if is_carried => Known::Maybe,
-                _ => Known::No,
+                TriggerEvent::Enter(_) if is_carried => WordPresence::Maybe,
+                _ => WordPresence::No,
             },
             ..Words::default()
         }
@@ -413,8 +415,8 @@ impl Resolver<'_> {
 }
 
 /// What the event alone tells: an instant that came is there.
-fn event_facts(event: &TriggerEvent) -> Facts {
-    let mut facts = Facts::default();
+fn event_facts(event: &TriggerEvent) -> PresenceFacts {
+    let mut facts = PresenceFacts::default();
     if let TriggerEvent::Reach(name) = event {
         facts.add(format!("row.{name}"));
     }
@@ -422,9 +424,9 @@ fn event_facts(event: &TriggerEvent) -> Facts {
 }
 
 /// What the event and its `when` tell.
-fn known_facts(event: &TriggerEvent, when: Option<&Expr>) -> Facts {
+fn known_facts(event: &TriggerEvent, when: Option<&Expr>) -> PresenceFacts {
     let mut facts = event_facts(event);
-    facts.extend(when.map_or_else(Facts::default, |when| Facts::of(when, true)));
+    facts.extend(when.map_or_else(PresenceFacts::default, |when| PresenceFacts::of(when, true)));
     facts
 }
 

@@ -14,21 +14,21 @@ const TYPE_DEPTH_MAX: usize = 8;
 
 /// A type as written, before its names are looked up.
 #[derive(Debug)]
-pub(crate) struct Written {
-    pub base: Base,
+pub(crate) struct WrittenType {
+    pub base: WrittenBase,
     pub optional: bool,
     pub limit: Option<Limit>,
     pub default: Option<Text>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Base {
+pub(crate) enum WrittenBase {
     /// `string`, `Status`, `User.user_id`.
     Name(Text),
     /// `list(Line)`.
-    Of(Text, Box<Written>),
+    Of(Text, Box<WrittenType>),
     /// `date | "AVAILABLE"`.
-    OrWords(Box<Base>, Vec<String>),
+    OrWords(Box<WrittenBase>, Vec<String>),
 }
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Limit {
 }
 
 /// Reads the short form.
-pub(super) fn parse(text: &Text, patterns: &mut PatternBook) -> Result<Written, Box<Diagnostic>> {
+pub(super) fn parse_type(text: &Text, patterns: &mut PatternBook) -> Result<WrittenType, Box<Diagnostic>> {
     parse_with(text, Some(patterns))
 }
 
@@ -62,8 +62,8 @@ pub(super) fn parse_default(text: &Text) -> Option<Text> {
     parse_with(text, None).ok()?.default
 }
 
-fn parse_with(text: &Text, patterns: Option<&mut PatternBook>) -> Result<Written, Box<Diagnostic>> {
-    let mut scan = Scan { text, at: 0, patterns };
+fn parse_with(text: &Text, patterns: Option<&mut PatternBook>) -> Result<WrittenType, Box<Diagnostic>> {
+    let mut scan = TypeScan { text, at: 0, patterns };
     let written = scan.written(0)?;
     scan.spaces();
     match scan.rest() {
@@ -77,21 +77,21 @@ fn parse_with(text: &Text, patterns: Option<&mut PatternBook>) -> Result<Written
     }
 }
 
-struct Scan<'a, 'p> {
+struct TypeScan<'a, 'p> {
     text: &'a Text,
     at: usize,
     patterns: Option<&'p mut PatternBook>,
 }
 
-impl<'a> Scan<'a, '_> {
-    fn written(&mut self, depth: usize) -> Result<Written, Box<Diagnostic>> {
+impl<'a> TypeScan<'a, '_> {
+    fn written(&mut self, depth: usize) -> Result<WrittenType, Box<Diagnostic>> {
         self.spaces();
         let base = self.base(depth)?;
         let optional = self.eat("?");
         let base = self.or_words(base)?;
         let limit = self.limit()?;
         let default = if depth == 0 { self.default()? } else { None };
-        Ok(Written {
+        Ok(WrittenType {
             base,
             optional,
             limit,
@@ -99,7 +99,7 @@ impl<'a> Scan<'a, '_> {
         })
     }
 
-    fn base(&mut self, depth: usize) -> Result<Base, Box<Diagnostic>> {
+    fn base(&mut self, depth: usize) -> Result<WrittenBase, Box<Diagnostic>> {
         let start = self.at;
         let name_end = self
             .rest()
@@ -118,7 +118,7 @@ impl<'a> Scan<'a, '_> {
         self.at += word.len();
         let name = self.text.part(start, self.at);
         if !self.eat("(") {
-            return Ok(Base::Name(name));
+            return Ok(WrittenBase::Name(name));
         }
         if depth >= TYPE_DEPTH_MAX {
             let message = format!("types nest more than {TYPE_DEPTH_MAX} deep here");
@@ -133,10 +133,10 @@ impl<'a> Scan<'a, '_> {
                     .help("add `)` after the type inside"),
             ));
         }
-        Ok(Base::Of(name, Box::new(inner)))
+        Ok(WrittenBase::Of(name, Box::new(inner)))
     }
 
-    fn or_words(&mut self, base: Base) -> Result<Base, Box<Diagnostic>> {
+    fn or_words(&mut self, base: WrittenBase) -> Result<WrittenBase, Box<Diagnostic>> {
         let mut words = Vec::new();
         loop {
             let before = self.at;
@@ -160,7 +160,7 @@ impl<'a> Scan<'a, '_> {
         }
         Ok(match words.is_empty() {
             true => base,
-            false => Base::OrWords(Box::new(base), words),
+            false => WrittenBase::OrWords(Box::new(base), words),
         })
     }
 
@@ -335,7 +335,7 @@ mod tests {
     }
 
     fn outline(source: &str) -> String {
-        match parse(&text(source), &mut PatternBook::default()) {
+        match parse_type(&text(source), &mut PatternBook::default()) {
             Ok(written) => format!(
                 "{:?} optional={} limit={} default={:?}",
                 base(&written.base),
@@ -347,11 +347,11 @@ mod tests {
         }
     }
 
-    fn base(of: &Base) -> String {
+    fn base(of: &WrittenBase) -> String {
         match of {
-            Base::Name(name) => name.text.clone(),
-            Base::Of(name, inner) => format!("{}<{}>", name.text, base(&inner.base)),
-            Base::OrWords(inner, words) => format!("{}|{}", base(inner), words.join("|")),
+            WrittenBase::Name(name) => name.text.clone(),
+            WrittenBase::Of(name, inner) => format!("{}<{}>", name.text, base(&inner.base)),
+            WrittenBase::OrWords(inner, words) => format!("{}|{}", base(inner), words.join("|")),
         }
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::Resolver;
 use super::built_in_types::{BUILT_IN, built_in, common_names};
-use super::table::{flag, names};
+use super::table::{flag_field, text_list};
 use super::type_size::{self, TooLarge};
-use super::type_syntax::{self, Base, Written};
+use super::type_syntax::{self, WrittenBase, WrittenType};
 use crate::catalog::AttributeName;
 use crate::diagnostic::Diagnostic;
 use crate::node::{Entry, Node};
@@ -23,8 +23,8 @@ use crate::types::{
 /// What is known of types so far.
 #[derive(Default)]
 pub(super) struct TypeTable {
-    named: HashMap<String, Progress<Type>>,
-    attributes: HashMap<(String, String), Progress<Declared>>,
+    named: HashMap<String, TypeProgress<Type>>,
+    attributes: HashMap<(String, String), TypeProgress<Declared>>,
     /// How many types are being worked out, each because the one before it names it.
     begun: usize,
     /// How many parts all types have so far.
@@ -36,7 +36,7 @@ const TYPES_IN_A_ROW_MAX: usize = 64;
 
 /// A type that is being worked out is met again only where it depends on itself.
 #[derive(Clone)]
-enum Progress<T> {
+enum TypeProgress<T> {
     Begun,
     Done(Option<T>),
 }
@@ -118,7 +118,7 @@ impl Resolver<'_> {
             return;
         };
         let all = node.get("carries").is_none_or(|carries| carries.str() == Some("all"));
-        let listed = names(node.get("carries"));
+        let listed = text_list(node.get("carries"));
         let in_key = |attribute: &str| key_mentions(node, attribute);
         let carried: Vec<AttributeName> = self
             .names
@@ -138,9 +138,9 @@ impl Resolver<'_> {
     pub(super) fn attribute_type(&mut self, entity: &str, attribute: &str, types: &mut TypeTable) -> Option<Declared> {
         let at = (entity.to_owned(), attribute.to_owned());
         match types.attributes.get(&at) {
-            Some(Progress::Done(known)) => return known.clone(),
-            Some(Progress::Begun) => return None,
-            None => types.attributes.insert(at.clone(), Progress::Begun),
+            Some(TypeProgress::Done(known)) => return known.clone(),
+            Some(TypeProgress::Begun) => return None,
+            None => types.attributes.insert(at.clone(), TypeProgress::Begun),
         };
         let node = &self.entity_nodes.get(entity)?.value;
         types.begun += 1;
@@ -159,7 +159,7 @@ impl Resolver<'_> {
             }
         };
         types.begun -= 1;
-        types.attributes.insert(at, Progress::Done(declared.clone()));
+        types.attributes.insert(at, TypeProgress::Done(declared.clone()));
         declared
     }
 
@@ -221,7 +221,7 @@ impl Resolver<'_> {
             // What `is` or `copy` computes has the type of its expression.
             Declared::of(Type::Unknown)
         };
-        declared.optional |= flag(node, "optional");
+        declared.optional |= flag_field(node, "optional");
         if let Some(only) = node.get("in") {
             declared.ty = self.only(declared.ty, only);
         }
@@ -229,7 +229,7 @@ impl Resolver<'_> {
     }
 
     fn short_form(&mut self, text: &Text, types: &mut TypeTable) -> Option<Declared> {
-        match type_syntax::parse(text, &mut self.patterns) {
+        match type_syntax::parse_type(text, &mut self.patterns) {
             Ok(written) => self.written(&written, types),
             Err(diagnostic) => {
                 self.out.push(*diagnostic);
@@ -238,7 +238,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn written(&mut self, written: &Written, types: &mut TypeTable) -> Option<Declared> {
+    fn written(&mut self, written: &WrittenType, types: &mut TypeTable) -> Option<Declared> {
         let mut declared = self.base(&written.base, types)?;
         // `Booking.reason` as a type means its type; whether it may be left out is said again.
         declared.optional = written.optional;
@@ -249,18 +249,18 @@ impl Resolver<'_> {
         Some(declared)
     }
 
-    fn base(&mut self, base: &Base, types: &mut TypeTable) -> Option<Declared> {
+    fn base(&mut self, base: &WrittenBase, types: &mut TypeTable) -> Option<Declared> {
         match base {
-            Base::Name(name) => self.type_name(name, types),
-            Base::Of(name, inner) => self.collection(name, inner, types),
-            Base::OrWords(inner, words) => {
+            WrittenBase::Name(name) => self.type_name(name, types),
+            WrittenBase::Of(name, inner) => self.collection(name, inner, types),
+            WrittenBase::OrWords(inner, words) => {
                 let inner = self.base(inner, types)?;
                 Some(Declared::of(Type::OrWords(Arc::new(inner.ty), words.clone().into())))
             }
         }
     }
 
-    fn collection(&mut self, name: &Text, inner: &Written, types: &mut TypeTable) -> Option<Declared> {
+    fn collection(&mut self, name: &Text, inner: &WrittenType, types: &mut TypeTable) -> Option<Declared> {
         if !["list", "set", "map"].contains(&name.text.as_str()) {
             self.no_collection(name);
             return None;
@@ -358,7 +358,7 @@ impl Resolver<'_> {
             return None;
         };
         let known = types.attributes.get(&(entity.to_owned(), attribute.to_owned()));
-        let in_progress = matches!(known, Some(Progress::Begun));
+        let in_progress = matches!(known, Some(TypeProgress::Begun));
         let declared = self.attribute_type(entity, attribute, types);
         if declared.is_none() {
             let start = entity.len() + 1;
@@ -385,13 +385,13 @@ impl Resolver<'_> {
     fn named_type(&mut self, name: &str, types: &mut TypeTable) -> Option<Type> {
         let entry = *self.type_nodes.get(name)?;
         match types.named.get(name) {
-            Some(Progress::Done(known)) => return known.clone(),
-            Some(Progress::Begun) => {
+            Some(TypeProgress::Done(known)) => return known.clone(),
+            Some(TypeProgress::Begun) => {
                 let message = format!("the type `{name}` depends on itself");
                 self.out.push(Diagnostic::new(&rules::CYCLE, entry.key.span, message));
                 return None;
             }
-            None => types.named.insert(name.to_owned(), Progress::Begun),
+            None => types.named.insert(name.to_owned(), TypeProgress::Begun),
         };
         self.check_name(&entry.key, "a type");
         types.begun += 1;
@@ -416,7 +416,7 @@ impl Resolver<'_> {
         types.begun -= 1;
         let ty = ty.filter(|ty| self.is_of_size(ty, entry.key.span, types));
         self.check_enum(entry.value.get("enum"), entry.key.span);
-        types.named.insert(name.to_owned(), Progress::Done(ty.clone()));
+        types.named.insert(name.to_owned(), TypeProgress::Done(ty.clone()));
         ty
     }
 
@@ -479,7 +479,7 @@ fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span:
         .map_or(&[][..], Node::entries);
     let message = format!("`{entity_name}` has no attribute `{name}`");
     let known: Vec<&str> = known.iter().map(|entry| entry.key.text.as_str()).collect();
-    super::meant(
+    super::suggest_names(
         Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message),
         name,
         &known,
@@ -492,7 +492,7 @@ pub(super) fn enum_type(words: &Node, name: &str, were: Option<&Node>) -> Type {
     let were = were.filter_map(|entry| Some((entry.key.text.clone(), entry.value.str()?.to_owned())));
     Type::Enum(Arc::new(EnumType {
         name: name.to_owned(),
-        members: names(Some(words)),
+        members: text_list(Some(words)),
         were: were.collect(),
     }))
 }

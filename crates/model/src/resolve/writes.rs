@@ -1,14 +1,14 @@
 //! Pass 6, second half: writes and named steps.
 
-use super::operation::{Http, KnownBefore, Unused, arguments};
-use super::reads::returned;
+use super::operation::{Http, KnownBefore, Unused, resolved_arguments};
+use super::reads::resolve_return;
 use super::steps::StepScope;
-use super::table::{flag, whole};
+use super::table::{flag_field, whole_field};
 use super::taken;
 use super::types::TypeTable;
-use super::{Resolver, condition, refusals};
+use super::{Resolver, checked_condition, refusals};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::expression::{self, Args, Bound, Expr, ExprKind, Known, Literal, Scope, Words};
+use crate::expression::{self, Args, BoundName, Expr, ExprKind, Literal, Scope, WordPresence, Words};
 use crate::model::{
     Entity, Idempotency, IdempotencyNeed, Let, LetValue, NamedStep, Requirement, SelectionKind, Step, Write,
 };
@@ -37,7 +37,7 @@ impl Resolver<'_> {
             named.push(NamedStep {
                 name: entry.key.text.clone(),
                 span: entry.key.span,
-                args: arguments(&args, defaults, Unused::PassedOver, &mut silent),
+                args: resolved_arguments(&args, defaults, Unused::PassedOver, &mut silent),
                 steps: Vec::new(),
             });
             declared.push(args);
@@ -46,7 +46,7 @@ impl Resolver<'_> {
             let earlier = named.get(..at).unwrap_or_default();
             let steps = self.steps_of_named(entry, args, entities, earlier);
             if !self.is_broken(entry) {
-                arguments(args, Vec::new(), Unused::Reported, self.out);
+                resolved_arguments(args, Vec::new(), Unused::Reported, self.out);
             }
             if let Some(step) = named.get_mut(at) {
                 step.steps = steps;
@@ -99,8 +99,8 @@ impl Resolver<'_> {
         let every = self.schedule(node);
         let http = Http::of(node.get("http"), false, self.out);
         let mut args = self.declare_args(node.get("args"), &http, types);
-        taken::declare(node, &self.names.catalog, entities, &mut args);
-        let mut bound: Vec<Bound> = Vec::new();
+        taken::declare_taken(node, &self.names.catalog, entities, &mut args);
+        let mut bound: Vec<BoundName> = Vec::new();
         let runs_by_itself = node.get("after").is_some() || node.get("every").is_some();
         let is_uncalled = runs_by_itself && node.get("http").is_none();
         let known = match node.get("every") {
@@ -109,7 +109,7 @@ impl Resolver<'_> {
         };
         let lets = self.lets(node.get("let"), &known, &args, &mut bound);
         self.check_found_bounded(&lets);
-        let bulk = flag(node, "bulk");
+        let bulk = flag_field(node, "bulk");
         let mut scope = Scope {
             args: Some(&args),
             bound,
@@ -131,14 +131,14 @@ impl Resolver<'_> {
             .iter()
             .filter_map(Node::text)
         {
-            if let Some(requirement) = refusals::requirement(text, &scope, self.out) {
+            if let Some(requirement) = refusals::read_requirement(text, &scope, self.out) {
                 scope = scope.with_facts_of(&requirement.condition, true);
                 requirements.push(requirement);
             }
         }
         let idempotency = idempotency(node.get("idempotency"), &scope, self.out);
         if idempotency.need == IdempotencyNeed::Required && !runs_by_itself {
-            scope.words.request = Known::Always;
+            scope.words.request = WordPresence::Always;
         }
         let mut step_scope = StepScope {
             entities,
@@ -157,7 +157,7 @@ impl Resolver<'_> {
                 .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("add a step to `do`"));
         }
         let scope = step_scope.facts_scope;
-        let returns = returned(node.get("return"), &scope, self.out);
+        let returns = resolve_return(node.get("return"), &scope, self.out);
         drop(scope);
         let defaults = self.arg_defaults(node.get("args"), types);
         let after = head.map(|head| self.trigger(head, &args));
@@ -169,7 +169,7 @@ impl Resolver<'_> {
         let write = Write {
             name: entry.key.text.clone(),
             span: entry.key.span,
-            args: arguments(&args, defaults, unused, self.out),
+            args: resolved_arguments(&args, defaults, unused, self.out),
             lets,
             after,
             every,
@@ -183,7 +183,7 @@ impl Resolver<'_> {
             looks_again: false,
             http: http.into_route(),
             claim: self.claim(node.get("claim")),
-            was: super::past::was(node),
+            was: super::past::former_name(node),
         };
         self.check_if_match(&write, node, entities);
         if let Some(trigger) = &write.after {
@@ -217,7 +217,7 @@ impl Resolver<'_> {
     fn check_if_match(&mut self, write: &Write, node: &Node, entities: &[Entity]) {
         let Some(entry) = node.entry("if_match") else { return };
         let versioned = |step: &Step| {
-            let entity = step.entity().and_then(|id| super::entity(entities, id));
+            let entity = step.entity().and_then(|id| super::entity_of(entities, id));
             // What is not known was reported where it stands.
             entity.is_none_or(|entity| entity.attributes.iter().any(|attribute| attribute.ty == Type::Version))
         };
@@ -238,7 +238,7 @@ fn allowed(entry: &Entry, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
         let missing = Diagnostic::new(&rules::MISSING_FIELD, entry.key.span, "this write has no `allow`");
         out.push(missing.help("add `allow: …`: who may"));
     }
-    condition(node, scope, out)
+    checked_condition(node, scope, out)
 }
 
 /// Whom `allow` admits where only a change or the clock calls: nobody.
@@ -255,7 +255,7 @@ fn nobody(span: Span) -> Expr {
 fn write_words(bulk: bool, known: &Words) -> Words {
     Words {
         done: bulk,
-        request: Known::Maybe,
+        request: WordPresence::Maybe,
         ..known.clone()
     }
 }
@@ -282,10 +282,10 @@ fn idempotency(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) ->
             },
         },
         Some(map) => {
-            if flag(map, "required") {
+            if flag_field(map, "required") {
                 found.need = IdempotencyNeed::Required;
             }
-            found.replay = whole(map, "replay");
+            found.replay = whole_field(map, "replay");
             found.key = map.get("key").and_then(Node::text).map(|text| own_id(text, scope, out));
         }
     }

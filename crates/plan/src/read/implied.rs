@@ -1,6 +1,6 @@
 //! What a meaning implies without saying: rows that end, versions that are not current, attributes that must be there.
 
-use singlet_model::expression::{BinaryOp, Expr, ExprKind, Facts, Literal};
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal, PresenceFacts};
 use singlet_model::model::{Entity, KeyChoice, Lapse, Read, States};
 use singlet_model::source::Span;
 use singlet_model::types::Type;
@@ -227,7 +227,7 @@ pub(super) fn names_path(path: &AccessPath<'_>, conjuncts: &[&Expr]) -> bool {
 pub(super) fn implies_present(path: &str, conjuncts: &[&Expr]) -> bool {
     conjuncts
         .iter()
-        .any(|conjunct| Facts::of(conjunct, true).is_present(path))
+        .any(|conjunct| PresenceFacts::of(conjunct, true).is_present(path))
 }
 
 fn attribute(name: &str, ty: Type, optional: bool) -> Expr {

@@ -9,7 +9,7 @@ use singlet_model::model::{Assignment, Entity, Guard, Let, LetValue, MoveTo, Sel
 use singlet_model::types::{EntityId, LengthLimits, Type};
 
 use super::named_rows::{entities_named, step_expressions, write_expressions};
-use super::refusals::{Default as Why, default_name, default_status, requirement_status, step_refusal};
+use super::refusals::{DefaultRefusal as Why, default_name, default_status, requirement_status, step_refusal};
 
 /// Status and name of every refusal.
 pub fn possible_refusals(model: &Model, write: &Write) -> BTreeSet<(u16, String)> {

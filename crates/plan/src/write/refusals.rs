@@ -4,7 +4,7 @@ use singlet_model::model::{Cause, Refusal, Requirement, Step};
 
 /// Why a step cannot be done, with what its name is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Default {
+pub enum DefaultRefusal {
     /// The row is missing.
     Absent,
     /// The row is there.
@@ -23,21 +23,23 @@ pub enum Default {
     Mirror(String),
 }
 
-impl Default {
+impl DefaultRefusal {
     fn cause(&self) -> Cause {
         match self {
-            Default::Absent => Cause::Absent,
-            Default::Exists => Cause::Exists,
-            Default::State(_) => Cause::State,
-            Default::Source => Cause::Source,
-            Default::Excludes => Cause::Excludes,
-            Default::Taken(name) | Default::Limit(name) | Default::Mirror(name) => Cause::Named(name.clone()),
+            DefaultRefusal::Absent => Cause::Absent,
+            DefaultRefusal::Exists => Cause::Exists,
+            DefaultRefusal::State(_) => Cause::State,
+            DefaultRefusal::Source => Cause::Source,
+            DefaultRefusal::Excludes => Cause::Excludes,
+            DefaultRefusal::Taken(name) | DefaultRefusal::Limit(name) | DefaultRefusal::Mirror(name) => {
+                Cause::Named(name.clone())
+            }
         }
     }
 }
 
 /// What the model calls the refusal of a step.
-pub fn step_refusal<'a>(step: &'a Step, why: &Default) -> Option<&'a Refusal> {
+pub fn step_refusal<'a>(step: &'a Step, why: &DefaultRefusal) -> Option<&'a Refusal> {
     let cause = why.cause();
     let named = step.refusals.iter().find(|(known, _)| *known == cause);
     let any = || step.refusals.iter().find(|(known, _)| *known == Cause::Any);
@@ -45,24 +47,24 @@ pub fn step_refusal<'a>(step: &'a Step, why: &Default) -> Option<&'a Refusal> {
 }
 
 /// `task_not_found`, `task_exists`, `task_not_pending`, `email_taken`, `balance_out_of_range`.
-pub fn default_name(entity: &str, why: &Default) -> String {
+pub fn default_name(entity: &str, why: &DefaultRefusal) -> String {
     let entity = snake(entity);
     match why {
-        Default::Absent => format!("{entity}_not_found"),
-        Default::Exists => format!("{entity}_exists"),
-        Default::State(from) => format!("{entity}_not_{}", from.join("_or_").replace('-', "_")),
-        Default::Source => format!("{entity}_source_changed"),
-        Default::Excludes => format!("{entity}_excluded"),
-        Default::Taken(name) => format!("{}_taken", snake(name)),
-        Default::Limit(name) => format!("{}_out_of_range", snake(name)),
-        Default::Mirror(name) => format!("{}_exists", snake(name)),
+        DefaultRefusal::Absent => format!("{entity}_not_found"),
+        DefaultRefusal::Exists => format!("{entity}_exists"),
+        DefaultRefusal::State(from) => format!("{entity}_not_{}", from.join("_or_").replace('-', "_")),
+        DefaultRefusal::Source => format!("{entity}_source_changed"),
+        DefaultRefusal::Excludes => format!("{entity}_excluded"),
+        DefaultRefusal::Taken(name) => format!("{}_taken", snake(name)),
+        DefaultRefusal::Limit(name) => format!("{}_out_of_range", snake(name)),
+        DefaultRefusal::Mirror(name) => format!("{}_exists", snake(name)),
     }
 }
 
 /// 404 for what is missing, else 409.
-pub fn default_status(why: &Default) -> u16 {
+pub fn default_status(why: &DefaultRefusal) -> u16 {
     match why {
-        Default::Absent => 404,
+        DefaultRefusal::Absent => 404,
         _ => 409,
     }
 }
@@ -97,16 +99,19 @@ mod tests {
 
     #[test]
     fn names_are_made_of_the_entity_and_the_cause() {
-        assert_eq!(default_name("Task", &Default::Absent), "task_not_found");
-        assert_eq!(default_name("UserItem", &Default::Exists), "user_item_exists");
+        assert_eq!(default_name("Task", &DefaultRefusal::Absent), "task_not_found");
+        assert_eq!(default_name("UserItem", &DefaultRefusal::Exists), "user_item_exists");
         let from = vec!["pending".to_owned(), "in_progress".to_owned()];
         assert_eq!(
-            default_name("Task", &Default::State(from)),
+            default_name("Task", &DefaultRefusal::State(from)),
             "task_not_pending_or_in_progress"
         );
-        assert_eq!(default_name("User", &Default::Taken("email".to_owned())), "email_taken");
         assert_eq!(
-            default_name("A", &Default::Limit("alpha3Code".to_owned())),
+            default_name("User", &DefaultRefusal::Taken("email".to_owned())),
+            "email_taken"
+        );
+        assert_eq!(
+            default_name("A", &DefaultRefusal::Limit("alpha3Code".to_owned())),
             "alpha3_code_out_of_range"
         );
     }

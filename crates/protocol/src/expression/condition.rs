@@ -5,13 +5,17 @@ use singlet_item::{Number, Value};
 use singlet_store::well_formed::check_operator;
 use singlet_store::{AttributeType, Comparison, Condition, Operand, Path};
 
-use super::token::Token;
-use super::{Parser, Placeholders, no_path, parse, wrong_count, wrong_type};
+use super::token::ExpressionToken;
+use super::{ExpressionParser, RequestPlaceholders, no_path, parse_whole, wrong_count, wrong_type};
 use crate::fault::Fault;
 
 /// Reads a condition or a filter; `parameter` is its name in messages.
-pub(crate) fn read(parameter: &str, source: &str, placeholders: &Placeholders) -> Result<Condition, Fault> {
-    parse(parameter, source, placeholders, |parser| parser.condition())
+pub(crate) fn read_condition(
+    parameter: &str,
+    source: &str,
+    placeholders: &RequestPlaceholders,
+) -> Result<Condition, Fault> {
+    parse_whole(parameter, source, placeholders, |parser| parser.condition())
 }
 
 const FUNCTIONS: [&str; 6] = [
@@ -23,7 +27,7 @@ const FUNCTIONS: [&str; 6] = [
     "size",
 ];
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     pub(super) fn condition(&mut self) -> Result<Condition, String> {
         self.nested(Self::disjunction)
     }
@@ -66,7 +70,7 @@ impl Parser<'_> {
     /// The function whose call comes next.
     fn function_name(&self) -> Option<String> {
         match (self.tokens.peek(), self.tokens.peek_at(1)) {
-            (Some(Token::Word(word)), Some(Token::Sign("("))) => Some(word.clone()),
+            (Some(ExpressionToken::Word(word)), Some(ExpressionToken::Sign("("))) => Some(word.clone()),
             _ => None,
         }
     }
@@ -157,12 +161,12 @@ impl Parser<'_> {
             };
         }
         match self.tokens.peek().cloned() {
-            Some(Token::Value(placeholder)) => {
+            Some(ExpressionToken::Value(placeholder)) => {
                 self.tokens.next();
                 self.placeholders.value(&placeholder).map(Operand::Value)
             }
             // DynamoDB takes an operand in parentheses.
-            Some(Token::Sign("(")) => self.nested(|parser| {
+            Some(ExpressionToken::Sign("(")) => self.nested(|parser| {
                 parser.tokens.next();
                 let operand = parser.operand()?;
                 parser.tokens.expect_sign(")")?;

@@ -3,16 +3,16 @@
 use singlet_item::Value;
 use singlet_store::{Comparison, Condition, KeyRange, KeySchema, KeyType, Operand, Path, SortRange};
 
-use super::{Parser, Placeholders, parse, wrong_type};
+use super::{ExpressionParser, RequestPlaceholders, parse_whole, wrong_type};
 use crate::fault::Fault;
 
 /// What a request says of one key attribute each.
 pub(crate) type KeyConditions = Vec<(String, SortRange)>;
 
 /// Reads a key condition.
-pub(crate) fn read(source: &str, placeholders: &Placeholders) -> Result<KeyConditions, Fault> {
-    parse("KeyConditionExpression", source, placeholders, |parser| {
-        let condition = Parser::condition(parser)?;
+pub(crate) fn read_key_condition(source: &str, placeholders: &RequestPlaceholders) -> Result<KeyConditions, Fault> {
+    parse_whole("KeyConditionExpression", source, placeholders, |parser| {
+        let condition = ExpressionParser::condition(parser)?;
         parser.tokens.expect_end()?;
         let mut found = Vec::new();
         collect(condition, &mut found)?;
@@ -106,7 +106,7 @@ fn mirrored(comparison: Comparison) -> Comparison {
 }
 
 /// The range that conditions make of a key.
-pub(crate) fn range(mut conditions: KeyConditions, key: &KeySchema) -> Result<KeyRange, Fault> {
+pub(crate) fn range_of(mut conditions: KeyConditions, key: &KeySchema) -> Result<KeyRange, Fault> {
     let mut range = KeyRange {
         partition: Vec::new(),
         sort: Vec::new(),

@@ -15,7 +15,7 @@ pub(crate) mod update;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use names::Placeholders;
+pub(crate) use names::RequestPlaceholders;
 
 use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
 use singlet_store::render::EXPRESSION_OPERATORS_MAX;
@@ -27,11 +27,11 @@ use token::Tokens;
 const EXPRESSION_DEPTH_MAX: usize = 100;
 
 /// Reads one expression: what it says about itself comes before what its grammar says.
-fn parse<T>(
+fn parse_whole<T>(
     parameter: &str,
     source: &str,
-    placeholders: &Placeholders,
-    grammar: impl FnOnce(&mut Parser<'_>) -> Result<T, String>,
+    placeholders: &RequestPlaceholders,
+    grammar: impl FnOnce(&mut ExpressionParser<'_>) -> Result<T, String>,
 ) -> Result<T, Fault> {
     let parsed = || {
         if source.is_empty() {
@@ -43,7 +43,7 @@ fn parse<T>(
                 source.len()
             ));
         }
-        let mut parser = Parser {
+        let mut parser = ExpressionParser {
             tokens: Tokens::read(source)?,
             placeholders,
             operators: 0,
@@ -66,14 +66,14 @@ fn parse<T>(
 }
 
 /// An expression in the middle of being read.
-struct Parser<'a> {
+struct ExpressionParser<'a> {
     tokens: Tokens<'a>,
-    placeholders: &'a Placeholders,
+    placeholders: &'a RequestPlaceholders,
     operators: usize,
     depth: usize,
 }
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// Reads something that may hold itself.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
         if self.depth == EXPRESSION_DEPTH_MAX {

@@ -12,14 +12,14 @@ use crate::value::attribute_value;
 
 /// The placeholders of a request. All its expressions share them.
 #[derive(Debug, Default)]
-pub(crate) struct Placeholders {
+pub(crate) struct RequestPlaceholders {
     names: BTreeMap<String, String>,
     values: BTreeMap<String, Value>,
     used_names: RefCell<BTreeSet<String>>,
     used_values: RefCell<BTreeSet<String>>,
 }
 
-impl Placeholders {
+impl RequestPlaceholders {
     /// Reads `ExpressionAttributeNames` and `ExpressionAttributeValues`. `expressions` are the parameters that could use
     /// them, with whether they are there.
     pub(crate) fn read(input: &Input<'_>, expressions: &[(&str, bool)], takes_values: bool) -> Result<Self, Fault> {

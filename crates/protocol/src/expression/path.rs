@@ -2,11 +2,11 @@
 
 use singlet_store::Path;
 
-use super::Parser;
+use super::ExpressionParser;
 use super::reserved::is_reserved;
-use super::token::Token;
+use super::token::ExpressionToken;
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// A path. Only its first word may be a bare one that is not reserved; the same holds of every further one.
     pub(super) fn path(&mut self) -> Result<Path, String> {
         let mut path = Path::attribute(self.path_word()?);
@@ -14,7 +14,7 @@ impl Parser<'_> {
             if self.tokens.take_sign(".") {
                 path = path.key(self.path_word()?);
             } else if self.tokens.take_sign("[") {
-                let Some(Token::Digits(digits)) = self.tokens.peek().cloned() else {
+                let Some(ExpressionToken::Digits(digits)) = self.tokens.peek().cloned() else {
                     return Err(self.tokens.syntax_error());
                 };
                 self.tokens.next();
@@ -29,7 +29,7 @@ impl Parser<'_> {
 
     fn path_word(&mut self) -> Result<String, String> {
         match self.tokens.peek().cloned() {
-            Some(Token::Word(word)) => {
+            Some(ExpressionToken::Word(word)) => {
                 if is_reserved(&word) {
                     return Err(format!(
                         "Attribute name is a reserved keyword; reserved keyword: {word}"
@@ -38,7 +38,7 @@ impl Parser<'_> {
                 self.tokens.next();
                 Ok(word)
             }
-            Some(Token::Name(placeholder)) => {
+            Some(ExpressionToken::Name(placeholder)) => {
                 self.tokens.next();
                 self.placeholders.name(&placeholder)
             }

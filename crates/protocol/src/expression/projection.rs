@@ -3,16 +3,16 @@
 use singlet_store::Path;
 use singlet_store::well_formed::check_distinct;
 
-use super::{Parser, Placeholders, parse};
+use super::{ExpressionParser, RequestPlaceholders, parse_whole};
 use crate::fault::Fault;
 
 /// Reads a projection: paths of which none lies in another.
-pub(crate) fn read(source: &str, placeholders: &Placeholders) -> Result<Vec<Path>, Fault> {
-    parse(
+pub(crate) fn read_projection(source: &str, placeholders: &RequestPlaceholders) -> Result<Vec<Path>, Fault> {
+    parse_whole(
         "ProjectionExpression",
         source,
         placeholders,
-        |parser: &mut Parser<'_>| {
+        |parser: &mut ExpressionParser<'_>| {
             let mut paths = vec![parser.path()?];
             while parser.tokens.take_sign(",") {
                 paths.push(parser.path()?);

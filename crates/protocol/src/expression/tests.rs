@@ -9,7 +9,7 @@ use singlet_item::Value;
 use singlet_store::render::Renderer;
 use singlet_store::{AttributeType, Comparison, Condition, Operand, Path, SetOperand, SetValue, Update};
 
-use super::{Placeholders, condition, key_condition, projection, update};
+use super::{RequestPlaceholders, condition, key_condition, projection, update};
 
 /// Names that need no placeholder, that need one, and that hold what expressions are made of.
 fn name() -> impl Strategy<Value = String> {
@@ -161,8 +161,8 @@ proptest! {
         let mut renderer = Renderer::new();
         let Ok(text) = renderer.condition(&condition) else { return Ok(()) };
         let known = renderer.finish();
-        let placeholders = Placeholders::of(known.names, known.values);
-        let parsed = condition::read("ConditionExpression", &text, &placeholders);
+        let placeholders = RequestPlaceholders::of(known.names, known.values);
+        let parsed = condition::read_condition("ConditionExpression", &text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(condition));
         prop_assert!(placeholders.all_used().is_ok());
     }
@@ -172,8 +172,8 @@ proptest! {
         let mut renderer = Renderer::new();
         let Some(text) = renderer.update(&update).unwrap() else { return Ok(()) };
         let known = renderer.finish();
-        let placeholders = Placeholders::of(known.names, known.values);
-        let parsed = update::read(&text, &placeholders);
+        let placeholders = RequestPlaceholders::of(known.names, known.values);
+        let parsed = update::read_update(&text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(update));
     }
 
@@ -183,8 +183,8 @@ proptest! {
         let mut renderer = Renderer::new();
         let text = renderer.projection(&paths).unwrap().unwrap();
         let known = renderer.finish();
-        let placeholders = Placeholders::of(known.names, known.values);
-        let parsed = projection::read(&text, &placeholders);
+        let placeholders = RequestPlaceholders::of(known.names, known.values);
+        let parsed = projection::read_projection(&text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(paths));
     }
 
@@ -196,15 +196,15 @@ proptest! {
             "list_append", "attribute_type", "attribute_exists",
         ]), 0..40,
     )) {
-        let placeholders = Placeholders::of(
+        let placeholders = RequestPlaceholders::of(
             BTreeMap::from([("#n".to_owned(), "n".to_owned())]),
             BTreeMap::from([(":v".to_owned(), Value::from(1))]),
         );
         for text in [text, words.join(" ")] {
-            let _ = condition::read("FilterExpression", &text, &placeholders);
-            let _ = key_condition::read(&text, &placeholders);
-            let _ = update::read(&text, &placeholders);
-            let _ = projection::read(&text, &placeholders);
+            let _ = condition::read_condition("FilterExpression", &text, &placeholders);
+            let _ = key_condition::read_key_condition(&text, &placeholders);
+            let _ = update::read_update(&text, &placeholders);
+            let _ = projection::read_projection(&text, &placeholders);
         }
     }
 }
@@ -218,10 +218,10 @@ fn refused(text: &str) -> String {
         (":b".to_owned(), Value::Bool(true)),
         (":l".to_owned(), Value::L(Vec::new())),
     ]);
-    let placeholders = Placeholders::of(BTreeMap::new(), values);
+    let placeholders = RequestPlaceholders::of(BTreeMap::new(), values);
     let fault = match text.split(' ').next() {
-        Some("SET" | "ADD" | "DELETE" | "REMOVE") => update::read(text, &placeholders).err(),
-        _ => condition::read("ConditionExpression", text, &placeholders).err(),
+        Some("SET" | "ADD" | "DELETE" | "REMOVE") => update::read_update(text, &placeholders).err(),
+        _ => condition::read_condition("ConditionExpression", text, &placeholders).err(),
     };
     fault.map(|fault| fault.message().to_owned()).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 /// One word of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub(crate) enum ExpressionToken {
     /// A bare word: an attribute, a function or a keyword.
     Word(String),
     /// `#name`, with its sign.
@@ -20,7 +20,7 @@ pub(crate) enum Token {
 pub(crate) struct Tokens<'a> {
     source: &'a str,
     /// Each word with where it starts and ends, in bytes.
-    all: Vec<(Token, usize, usize)>,
+    all: Vec<(ExpressionToken, usize, usize)>,
     at: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Tokens<'a> {
                 }
                 Next::Unknown(length) => {
                     // The character counts as a word of its own, and so does what follows it.
-                    all.push((Token::Sign("?"), at, at + length));
+                    all.push((ExpressionToken::Sign("?"), at, at + length));
                     let index = all.len() - 1;
                     if let Some(following) = following(source, at + length) {
                         all.push(following);
@@ -57,16 +57,16 @@ impl<'a> Tokens<'a> {
         Ok(Self { source, all, at: 0 })
     }
 
-    pub(crate) fn peek(&self) -> Option<&Token> {
+    pub(crate) fn peek(&self) -> Option<&ExpressionToken> {
         self.peek_at(0)
     }
 
     /// The word that many places further on.
-    pub(crate) fn peek_at(&self, further: usize) -> Option<&Token> {
+    pub(crate) fn peek_at(&self, further: usize) -> Option<&ExpressionToken> {
         self.all.get(self.at + further).map(|(token, ..)| token)
     }
 
-    pub(crate) fn next(&mut self) -> Option<Token> {
+    pub(crate) fn next(&mut self) -> Option<ExpressionToken> {
         let token = self.peek().cloned();
         self.at += usize::from(token.is_some());
         token
@@ -74,7 +74,7 @@ impl<'a> Tokens<'a> {
 
     /// Takes the next word, if it is this sign.
     pub(crate) fn take_sign(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Sign(next)) if *next == sign);
+        let found = matches!(self.peek(), Some(ExpressionToken::Sign(next)) if *next == sign);
         self.at += usize::from(found);
         found
     }
@@ -87,7 +87,7 @@ impl<'a> Tokens<'a> {
     }
 
     pub(crate) fn is_keyword(&self, keyword: &str) -> bool {
-        matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case(keyword))
+        matches!(self.peek(), Some(ExpressionToken::Word(word)) if word.eq_ignore_ascii_case(keyword))
     }
 
     pub(crate) fn expect_sign(&mut self, sign: &str) -> Result<(), String> {
@@ -137,8 +137,8 @@ impl<'a> Tokens<'a> {
         let mut closed_by: Vec<Option<usize>> = vec![None; self.all.len()];
         for (index, (token, ..)) in self.all.iter().enumerate() {
             match token {
-                Token::Sign("(") => open.push(index),
-                Token::Sign(")") => {
+                ExpressionToken::Sign("(") => open.push(index),
+                ExpressionToken::Sign(")") => {
                     if let Some(place) = open.pop().and_then(|start| closed_by.get_mut(start)) {
                         *place = Some(index);
                     }
@@ -155,7 +155,7 @@ impl<'a> Tokens<'a> {
 
 enum Next {
     Space(usize),
-    Token(Token, usize),
+    Token(ExpressionToken, usize),
     Unknown(usize),
 }
 
@@ -167,7 +167,7 @@ fn next(rest: &str) -> Next {
         return Next::Space(first.len_utf8());
     }
     if let Some(sign) = SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
-        return Next::Token(Token::Sign(sign), sign.len());
+        return Next::Token(ExpressionToken::Sign(sign), sign.len());
     }
     let word = |skip: usize| {
         let length = rest
@@ -180,29 +180,33 @@ fn next(rest: &str) -> Next {
     match first {
         '#' | ':' if word(1) > 1 => {
             let length = word(1);
-            let token = if first == '#' { Token::Name } else { Token::Value };
+            let token = if first == '#' {
+                ExpressionToken::Name
+            } else {
+                ExpressionToken::Value
+            };
             Next::Token(token(text(length)), length)
         }
         '0'..='9' => {
             let length = rest
                 .find(|character: char| !character.is_ascii_digit())
                 .unwrap_or(rest.len());
-            Next::Token(Token::Digits(text(length)), length)
+            Next::Token(ExpressionToken::Digits(text(length)), length)
         }
-        'a'..='z' | 'A'..='Z' => Next::Token(Token::Word(text(word(0))), word(0)),
+        'a'..='z' | 'A'..='Z' => Next::Token(ExpressionToken::Word(text(word(0))), word(0)),
         other => Next::Unknown(other.len_utf8()),
     }
 }
 
 /// The word, or the character of none, from a place on.
-fn following(source: &str, from: usize) -> Option<(Token, usize, usize)> {
+fn following(source: &str, from: usize) -> Option<(ExpressionToken, usize, usize)> {
     let mut at = from;
     loop {
         let rest = source.get(at..).filter(|rest| !rest.is_empty())?;
         match next(rest) {
             Next::Space(length) => at += length,
             Next::Token(token, length) => return Some((token, at, at + length)),
-            Next::Unknown(length) => return Some((Token::Sign("?"), at, at + length)),
+            Next::Unknown(length) => return Some((ExpressionToken::Sign("?"), at, at + length)),
         }
     }
 }

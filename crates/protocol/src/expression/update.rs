@@ -6,18 +6,18 @@ use singlet_store::well_formed::{
 };
 use singlet_store::{SetOperand, SetValue, Update};
 
-use super::token::Token;
-use super::{Parser, Placeholders, no_path, parse, wrong_count};
+use super::token::ExpressionToken;
+use super::{ExpressionParser, RequestPlaceholders, no_path, parse_whole, wrong_count};
 use crate::fault::Fault;
 
 /// Reads an update.
-pub(crate) fn read(source: &str, placeholders: &Placeholders) -> Result<Update, Fault> {
-    parse("UpdateExpression", source, placeholders, |parser| parser.update())
+pub(crate) fn read_update(source: &str, placeholders: &RequestPlaceholders) -> Result<Update, Fault> {
+    parse_whole("UpdateExpression", source, placeholders, |parser| parser.update())
 }
 
 const SECTIONS: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     fn update(&mut self) -> Result<Update, String> {
         let mut update = Update::new();
         let mut seen: Vec<&str> = Vec::new();
@@ -67,7 +67,7 @@ impl Parser<'_> {
     }
 
     fn section_value(&mut self, check: impl Fn(&Value) -> Result<(), Malformed>) -> Result<Value, String> {
-        let Some(Token::Value(placeholder)) = self.tokens.peek().cloned() else {
+        let Some(ExpressionToken::Value(placeholder)) = self.tokens.peek().cloned() else {
             return Err(self.tokens.syntax_error());
         };
         self.tokens.next();
@@ -77,14 +77,14 @@ impl Parser<'_> {
     }
 
     fn set_value(&mut self) -> Result<SetValue, String> {
-        if matches!(self.tokens.peek(), Some(Token::Sign("("))) {
+        if matches!(self.tokens.peek(), Some(ExpressionToken::Sign("("))) {
             return self.nested(|parser| {
                 parser.tokens.next();
                 let value = parser.set_value()?;
                 parser.tokens.expect_sign(")")?;
                 match (parser.tokens.peek(), value) {
                     // What stands in parentheses may be the left side of a sum.
-                    (Some(Token::Sign("+" | "-")), SetValue::Operand(left)) => parser.sum(left),
+                    (Some(ExpressionToken::Sign("+" | "-")), SetValue::Operand(left)) => parser.sum(left),
                     (_, value) => Ok(value),
                 }
             });
@@ -95,7 +95,7 @@ impl Parser<'_> {
 
     fn sum(&mut self, left: SetOperand) -> Result<SetValue, String> {
         let sign = match self.tokens.peek() {
-            Some(Token::Sign(sign @ ("+" | "-"))) => *sign,
+            Some(ExpressionToken::Sign(sign @ ("+" | "-"))) => *sign,
             _ => return Ok(SetValue::Operand(left)),
         };
         self.tokens.next();
@@ -111,14 +111,14 @@ impl Parser<'_> {
 
     fn set_operand(&mut self) -> Result<SetOperand, String> {
         match (self.tokens.peek().cloned(), self.tokens.peek_at(1)) {
-            (Some(Token::Word(function)), Some(Token::Sign("("))) => {
+            (Some(ExpressionToken::Word(function)), Some(ExpressionToken::Sign("("))) => {
                 self.nested(|parser| parser.set_function(&function))
             }
-            (Some(Token::Value(placeholder)), _) => {
+            (Some(ExpressionToken::Value(placeholder)), _) => {
                 self.tokens.next();
                 self.placeholders.value(&placeholder).map(SetOperand::Value)
             }
-            (Some(Token::Sign("(")), _) => self.nested(|parser| {
+            (Some(ExpressionToken::Sign("(")), _) => self.nested(|parser| {
                 parser.tokens.next();
                 let operand = parser.set_operand()?;
                 parser.tokens.expect_sign(")")?;

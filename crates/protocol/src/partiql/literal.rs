@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use singlet_item::limits::NESTING_LEVELS_MAX;
 use singlet_item::{Number, Value};
 
-use super::parse::Parser;
-use super::token::Token;
+use super::parse::StatementParser;
+use super::token::StatementToken;
 use crate::value::NESTED_TOO_DEEP;
 
-impl Parser {
+impl StatementParser {
     pub(super) fn value(&mut self) -> Result<Value, String> {
         // A value in itself is one level; what it stands in are the others.
         if self.levels == NESTING_LEVELS_MAX {
@@ -27,28 +27,28 @@ impl Parser {
         };
         self.at += 1;
         match token {
-            Token::Text(text) => Ok(Value::S(text)),
-            Token::Number(text) => number(&text),
-            Token::Word(word) if word.eq_ignore_ascii_case("TRUE") => Ok(Value::Bool(true)),
-            Token::Word(word) if word.eq_ignore_ascii_case("FALSE") => Ok(Value::Bool(false)),
-            Token::Word(word) if word.eq_ignore_ascii_case("NULL") => Ok(Value::Null),
-            Token::Sign("-") => match self.peek().cloned() {
-                Some(Token::Number(text)) => {
+            StatementToken::Text(text) => Ok(Value::S(text)),
+            StatementToken::Number(text) => number(&text),
+            StatementToken::Word(word) if word.eq_ignore_ascii_case("TRUE") => Ok(Value::Bool(true)),
+            StatementToken::Word(word) if word.eq_ignore_ascii_case("FALSE") => Ok(Value::Bool(false)),
+            StatementToken::Word(word) if word.eq_ignore_ascii_case("NULL") => Ok(Value::Null),
+            StatementToken::Sign("-") => match self.peek().cloned() {
+                Some(StatementToken::Number(text)) => {
                     self.at += 1;
                     number(&format!("-{text}"))
                 }
                 _ => Err(self.unexpected()),
             },
-            Token::Sign("?") => self
+            StatementToken::Sign("?") => self
                 .parameters
                 .next()
                 .ok_or_else(|| "Number of parameters in request and statement don't match.".to_owned()),
-            Token::Sign("[") => self.elements("]").map(Value::L),
-            Token::Sign("<<") => {
+            StatementToken::Sign("[") => self.elements("]").map(Value::L),
+            StatementToken::Sign("<<") => {
                 let elements = self.elements(">>")?;
                 set(elements).ok_or_else(|| self.unexpected())
             }
-            Token::Sign("{") => self.entries().map(Value::M),
+            StatementToken::Sign("{") => self.entries().map(Value::M),
             _ => {
                 self.at -= 1;
                 Err(self.unexpected())
@@ -77,7 +77,7 @@ impl Parser {
         }
         loop {
             let name = match self.peek().cloned() {
-                Some(Token::Text(name) | Token::Name(name)) => name,
+                Some(StatementToken::Text(name) | StatementToken::Name(name)) => name,
                 _ => return Err(self.unexpected()),
             };
             self.at += 1;
@@ -93,7 +93,7 @@ impl Parser {
 }
 
 fn number(text: &str) -> Result<Value, String> {
-    let read = crate::value::number(text);
+    let read = crate::value::number_of(text);
     read.map(Value::N).map_err(|fault| fault.message().to_owned())
 }
 

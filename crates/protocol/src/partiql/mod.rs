@@ -21,8 +21,8 @@ use singlet_store::{
     TransactWrite, TransactWriteRequest, UpdateRequest, UpdateReturn,
 };
 
-use self::parse::{Select, Statement};
-use crate::capacity::{self, CapacityMode, Named};
+use self::parse::{SelectStatement, Statement};
+use crate::capacity::{self, CapacityMode, NamedUnits};
 use crate::endpoint::Endpoint;
 use crate::expression::key_condition;
 use crate::fault::{Fault, FaultKind};
@@ -56,18 +56,18 @@ fn read_statement(input: &Input<'_>) -> Result<Statement, Fault> {
         .flatten()
         .map(value::attribute_value)
         .collect::<Result<_, Fault>>()?;
-    parse::read(statement, parameters).map_err(Fault::validation)
+    parse::read_statement(statement, parameters).map_err(Fault::validation)
 }
 
 /// What a statement gave.
 #[derive(Default)]
-struct Outcome {
+struct StatementOutcome {
     items: Vec<Item>,
     last_key: Option<Item>,
     consumed: Consumed,
 }
 
-pub(crate) async fn execute(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn execute_statement(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let limit = input.integer("Limit")?;
     let mut constraints = Constraints::default();
     constraints.at_least(limit, "limit", 1);
@@ -85,7 +85,7 @@ pub(crate) async fn execute(endpoint: &Endpoint, input: &Input<'_>) -> Result<Js
     let table = endpoint.table(statement.table()).await?;
     let outcome = match statement {
         Statement::Select(select) => {
-            let page = Page {
+            let page = SelectPage {
                 consistent: input.flag("ConsistentRead")?.unwrap_or_default(),
                 limit: limit.and_then(|limit| u32::try_from(limit).ok()),
                 start,
@@ -103,7 +103,7 @@ pub(crate) async fn execute(endpoint: &Endpoint, input: &Input<'_>) -> Result<Js
         json.insert("LastEvaluatedKey".to_owned(), key);
     }
     let mode = CapacityMode::of(input)?;
-    if let Some(consumed) = capacity::of_table(mode, Named::Sum, &table, &outcome.consumed) {
+    if let Some(consumed) = capacity::of_table(mode, NamedUnits::Sum, &table, &outcome.consumed) {
         json.insert("ConsumedCapacity".to_owned(), consumed);
     }
     Ok(Json::Object(json))
@@ -111,11 +111,11 @@ pub(crate) async fn execute(endpoint: &Endpoint, input: &Input<'_>) -> Result<Js
 
 fn read_token(token: &str) -> Option<Item> {
     let key: Json = serde_json::from_slice(&STANDARD.decode(token).ok()?).ok()?;
-    value::item(key.as_object()?).ok()
+    value::item_of(key.as_object()?).ok()
 }
 
 /// Which page of a `SELECT`.
-struct Page {
+struct SelectPage {
     consistent: bool,
     limit: Option<u32>,
     start: Option<Item>,
@@ -124,9 +124,9 @@ struct Page {
 async fn run_select(
     endpoint: &Endpoint,
     table: &TableDescription,
-    select: &Select,
-    page: Page,
-) -> Result<Outcome, Fault> {
+    select: &SelectStatement,
+    page: SelectPage,
+) -> Result<StatementOutcome, Fault> {
     let index = match &select.index {
         Some(name) => {
             let index = table.spec.indexes.iter().find(|index| index.name == *name);
@@ -143,7 +143,7 @@ async fn run_select(
             let request = QueryRequest {
                 table: select.table.clone(),
                 index: select.index.clone(),
-                range: key_condition::range(keys, key)?,
+                range: key_condition::range_of(keys, key)?,
                 filter,
                 select: singlet_store::Select::All,
                 consistent: page.consistent,
@@ -173,7 +173,7 @@ async fn run_select(
         consumed,
         ..
     } = answer;
-    Ok(Outcome {
+    Ok(StatementOutcome {
         items: items.into_iter().map(|item| projected(item, &select.paths)).collect(),
         last_key,
         consumed,
@@ -379,7 +379,11 @@ fn write_of(table: &TableDescription, statement: Statement) -> Result<TransactWr
     }
 }
 
-async fn run_write(endpoint: &Endpoint, table: &TableDescription, statement: Statement) -> Result<Outcome, Fault> {
+async fn run_write(
+    endpoint: &Endpoint,
+    table: &TableDescription,
+    statement: Statement,
+) -> Result<StatementOutcome, Fault> {
     endpoint.check_writable(&table.spec.name)?;
     if matches!(statement, Statement::Exists(_)) {
         return Err(Fault::validation("EXISTS is for transactions"));
@@ -393,7 +397,7 @@ async fn run_write(endpoint: &Endpoint, table: &TableDescription, statement: Sta
         TransactWrite::Delete(request) => endpoint.store.delete(&request).await?,
         TransactWrite::Check { .. } => return Err(Fault::validation("EXISTS is for transactions")),
     };
-    Ok(Outcome {
+    Ok(StatementOutcome {
         items: answer.attributes.into_iter().collect(),
         last_key: None,
         consumed: answer.consumed,
@@ -445,7 +449,7 @@ pub(crate) async fn execute_batch(endpoint: &Endpoint, input: &Input<'_>) -> Res
     let mut json = json!({ "Responses": responses });
     let all: Vec<Json> = described
         .iter()
-        .filter_map(|table| capacity::of_table(mode, Named::Sum, table, &consumed))
+        .filter_map(|table| capacity::of_table(mode, NamedUnits::Sum, table, &consumed))
         .collect();
     if let (Json::Object(json), false) = (&mut json, all.is_empty()) {
         json.insert("ConsumedCapacity".to_owned(), Json::Array(all));
@@ -464,7 +468,10 @@ fn short_code(fault: &Fault) -> &'static str {
     }
 }
 
-async fn execute_one(endpoint: &Endpoint, input: &Input<'_>) -> Result<(Arc<TableDescription>, Outcome), Fault> {
+async fn execute_one(
+    endpoint: &Endpoint,
+    input: &Input<'_>,
+) -> Result<(Arc<TableDescription>, StatementOutcome), Fault> {
     let statement = read_statement(input)?;
     let table = endpoint.table(statement.table()).await?;
     let outcome = match statement {
@@ -475,7 +482,7 @@ async fn execute_one(endpoint: &Endpoint, input: &Input<'_>) -> Result<(Arc<Tabl
                     "Select statements within BatchExecuteStatement must specify the primary key in the where clause.",
                 )
             })?;
-            let page = Page {
+            let page = SelectPage {
                 consistent: input.flag("ConsistentRead")?.unwrap_or_default(),
                 limit: None,
                 start: None,

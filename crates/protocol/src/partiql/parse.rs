@@ -5,12 +5,12 @@ use singlet_store::{
     AttributeType, Comparison, Condition, Direction, Operand, Path, SetOperand, SetValue, Update, UpdateReturn,
 };
 
-use super::token::{Token, at_place, tokens};
+use super::token::{StatementToken, at_place, statement_tokens};
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
-    Select(Select),
+    Select(SelectStatement),
     Insert {
         table: String,
         item: Item,
@@ -27,12 +27,12 @@ pub(super) enum Statement {
         returns_old: bool,
     },
     /// `EXISTS (SELECT …)`, which a transaction takes for a check.
-    Exists(Select),
+    Exists(SelectStatement),
 }
 
 /// A `SELECT`.
 #[derive(Clone, Debug)]
-pub(super) struct Select {
+pub(super) struct SelectStatement {
     pub(super) table: String,
     pub(super) index: Option<String>,
     /// What is returned; everything, if empty.
@@ -54,9 +54,9 @@ impl Statement {
 const STATEMENT_DEPTH_MAX: usize = 64;
 
 /// Reads a statement; `?` takes the parameters one after the other.
-pub(super) fn read(source: &str, parameters: Vec<Value>) -> Result<Statement, String> {
-    let mut parser = Parser {
-        tokens: tokens(source)?,
+pub(super) fn read_statement(source: &str, parameters: Vec<Value>) -> Result<Statement, String> {
+    let mut parser = StatementParser {
+        tokens: statement_tokens(source)?,
         at: 0,
         end: source.len(),
         parameters: parameters.into_iter(),
@@ -74,8 +74,8 @@ pub(super) fn read(source: &str, parameters: Vec<Value>) -> Result<Statement, St
 }
 
 /// A statement in the middle of being read.
-pub(super) struct Parser {
-    tokens: Vec<(Token, usize)>,
+pub(super) struct StatementParser {
+    tokens: Vec<(StatementToken, usize)>,
     pub(super) at: usize,
     end: usize,
     pub(super) parameters: std::vec::IntoIter<Value>,
@@ -84,8 +84,8 @@ pub(super) struct Parser {
     pub(super) levels: usize,
 }
 
-impl Parser {
-    pub(super) fn peek(&self) -> Option<&Token> {
+impl StatementParser {
+    pub(super) fn peek(&self) -> Option<&StatementToken> {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
 
@@ -95,7 +95,7 @@ impl Parser {
     }
 
     pub(super) fn take_sign(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Sign(next)) if *next == sign);
+        let found = matches!(self.peek(), Some(StatementToken::Sign(next)) if *next == sign);
         self.at += usize::from(found);
         found
     }
@@ -108,7 +108,7 @@ impl Parser {
     }
 
     fn take_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Word(next)) if next.eq_ignore_ascii_case(word));
+        let found = matches!(self.peek(), Some(StatementToken::Word(next)) if next.eq_ignore_ascii_case(word));
         self.at += usize::from(found);
         found
     }
@@ -122,7 +122,7 @@ impl Parser {
 
     fn name(&mut self) -> Result<String, String> {
         match self.peek().cloned() {
-            Some(Token::Word(name) | Token::Name(name)) => {
+            Some(StatementToken::Word(name) | StatementToken::Name(name)) => {
                 self.at += 1;
                 Ok(name)
             }
@@ -180,7 +180,7 @@ impl Parser {
         Err(self.unexpected())
     }
 
-    fn select(&mut self) -> Result<Select, String> {
+    fn select(&mut self) -> Result<SelectStatement, String> {
         let mut paths = Vec::new();
         if !self.take_sign("*") {
             paths.push(self.path()?);
@@ -208,7 +208,7 @@ impl Parser {
                 self.take_word("ASC");
             }
         }
-        Ok(Select {
+        Ok(SelectStatement {
             table,
             index,
             paths,
@@ -330,15 +330,16 @@ impl Parser {
     }
 
     fn is_call(&self, function: &str) -> bool {
-        let is_function = matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case(function));
-        is_function && matches!(self.tokens.get(self.at + 1), Some((Token::Sign("("), _)))
+        let is_function =
+            matches!(self.peek(), Some(StatementToken::Word(word)) if word.eq_ignore_ascii_case(function));
+        is_function && matches!(self.tokens.get(self.at + 1), Some((StatementToken::Sign("("), _)))
     }
 
     /// Whether a name comes next, rather than a value that is spelled as a word.
     fn starts_path(&self) -> bool {
         match self.peek() {
-            Some(Token::Name(_)) => true,
-            Some(Token::Word(word)) => !["TRUE", "FALSE", "NULL"]
+            Some(StatementToken::Name(_)) => true,
+            Some(StatementToken::Word(word)) => !["TRUE", "FALSE", "NULL"]
                 .into_iter()
                 .any(|known| word.eq_ignore_ascii_case(known)),
             _ => false,
@@ -352,10 +353,10 @@ impl Parser {
                 path = path.key(self.name()?);
             } else if self.take_sign("[") {
                 match self.peek().cloned() {
-                    Some(Token::Number(digits)) => {
+                    Some(StatementToken::Number(digits)) => {
                         path = path.index(digits.parse().map_err(|_| self.unexpected())?);
                     }
-                    Some(Token::Text(key)) => path = path.key(key),
+                    Some(StatementToken::Text(key)) => path = path.key(key),
                     _ => return Err(self.unexpected()),
                 }
                 self.at += 1;
@@ -511,10 +512,10 @@ mod tests {
                 "t", "size", "begins_with", "list_append", "set_add",
             ]), 0..30,
         )) {
-            let _ = read(&text, Vec::new());
-            let _ = read(&words.join(" "), vec![Value::Null]);
+            let _ = read_statement(&text, Vec::new());
+            let _ = read_statement(&words.join(" "), vec![Value::Null]);
             for start in ["SELECT * FROM t WHERE ", "UPDATE t SET a = ", "INSERT INTO t VALUE {'a': "] {
-                let _ = read(&format!("{start}{}", words.join(" ")), vec![Value::Null]);
+                let _ = read_statement(&format!("{start}{}", words.join(" ")), vec![Value::Null]);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 /// One word of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum StatementToken {
     /// A bare word: a keyword, a function or a name.
     Word(String),
     /// A name in double quotes.
@@ -20,7 +20,7 @@ const SIGNS: [&str; 22] = [
 ];
 
 /// Splits a statement; each word comes with where it starts.
-pub(super) fn tokens(source: &str) -> Result<Vec<(Token, usize)>, String> {
+pub(super) fn statement_tokens(source: &str) -> Result<Vec<(StatementToken, usize)>, String> {
     let mut all = Vec::new();
     let mut at = 0;
     while let Some(first) = source.get(at..).and_then(|rest| rest.chars().next()) {
@@ -32,20 +32,30 @@ pub(super) fn tokens(source: &str) -> Result<Vec<(Token, usize)>, String> {
         let (token, length) = match first {
             '\'' | '"' => {
                 let (text, length) = quoted(rest, first).ok_or_else(|| at_place("unterminated quote", at))?;
-                let token = if first == '"' { Token::Name } else { Token::Text };
+                let token = if first == '"' {
+                    StatementToken::Name
+                } else {
+                    StatementToken::Text
+                };
                 (token(text), length)
             }
             '0'..='9' => {
                 let length = number_length(rest);
-                (Token::Number(rest.get(..length).unwrap_or_default().to_owned()), length)
+                (
+                    StatementToken::Number(rest.get(..length).unwrap_or_default().to_owned()),
+                    length,
+                )
             }
             letter if letter.is_alphabetic() || letter == '_' => {
                 let is_word = |character: char| character.is_alphanumeric() || "_$".contains(character);
                 let length = rest.find(|character| !is_word(character)).unwrap_or(rest.len());
-                (Token::Word(rest.get(..length).unwrap_or_default().to_owned()), length)
+                (
+                    StatementToken::Word(rest.get(..length).unwrap_or_default().to_owned()),
+                    length,
+                )
             }
             other => match SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
-                Some(sign) => (Token::Sign(sign), sign.len()),
+                Some(sign) => (StatementToken::Sign(sign), sign.len()),
                 None => return Err(at_place(&format!("unexpected character `{other}`"), at)),
             },
         };

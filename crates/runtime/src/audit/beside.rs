@@ -16,7 +16,7 @@ use crate::load::{
 };
 use crate::scope::{Attributes, Scope};
 use crate::write::{GUARD_OWNER, GuardKind, guards_of_row, identity_place, key_in};
-use crate::{row, stream};
+use crate::{range_rows, row};
 
 /// Items by their keys, as they were at some moment; one that was asked for and is not there is none.
 pub(super) type Others = BTreeMap<Item, Option<Item>>;
@@ -139,7 +139,7 @@ pub(super) fn see_item<'m>(model: &'m Model, item: &Item, scope: Scope<'_>) -> S
             let mut findings = Vec::new();
             look_at_names((model, mirror), item, &key, &mut findings);
             let source = model.source_of(mirror);
-            match row::stored(mirror, item) {
+            match row::decode_as_stored(mirror, item) {
                 Ok(carried) => Seen {
                     findings,
                     relations: Relations::Mirror(mirror, primary_keys(source, &carried)),
@@ -327,7 +327,8 @@ impl JudgedItem<'_> {
     /// The row of an entity under a key, unless it has expired.
     fn row_there(&self, entity: &Entity, key: &Item) -> Option<&Item> {
         let item = self.there(key)?;
-        let is_row = stream::is_of(self.model, entity, item) && !row::has_expired(self.model, item, self.scope.now);
+        let is_row =
+            range_rows::is_row_of(self.model, entity, item) && !row::has_expired(self.model, item, self.scope.now);
         is_row.then_some(item)
     }
 
@@ -382,7 +383,7 @@ impl JudgedItem<'_> {
             return Some(finding.at(name).beside(key));
         };
         let mirror = self.model.entity_named(name)?;
-        if !stream::is_of(self.model, mirror, found) {
+        if !range_rows::is_row_of(self.model, mirror, found) {
             let reason = format!("another row lies where its mirror `{name}` should");
             let finding = self.finding(FindingKind::MirrorDisplaced, entity, reason);
             return Some(finding.at(name).beside(key));
@@ -481,7 +482,8 @@ impl JudgedItem<'_> {
             let finding = self.finding(FindingKind::MirrorOrphan, mirror, reason);
             return vec![finding.beside(first)];
         };
-        let kept = row::stored(source, item).and_then(|row| row::encode_mirrors(self.model, source, &row, self.scope));
+        let kept = row::decode_as_stored(source, item)
+            .and_then(|row| row::encode_mirrors(self.model, source, &row, self.scope));
         let Ok(kept) = kept else { return Vec::new() };
         let is_kept = |kept: &Item| key_in(self.model, kept) == self.key;
         match kept.iter().any(|(id, kept)| *id == mirror.id && is_kept(kept)) {
@@ -511,7 +513,7 @@ impl JudgedItem<'_> {
                     .beside(first),
             ];
         };
-        let guards = row::stored(owner.entity, item);
+        let guards = row::decode_as_stored(owner.entity, item);
         let guards = guards.and_then(|row| guards_of_row(self.model, owner.entity, &row, self.scope));
         let Ok(guards) = guards else { return Vec::new() };
         match guards.iter().any(|(_, guard)| key_in(self.model, guard) == self.key) {
@@ -529,8 +531,8 @@ impl JudgedItem<'_> {
 
 /// What a source says, as it is stored, and as it is now where a state of it has lapsed.
 fn source_says(model: &Model, copied: &Copied<'_>, item: &Item, scope: Scope<'_>) -> Vec<Option<Value>> {
-    let stored = row::stored(copied.source, item).ok();
-    let seen = row::seen(model, copied.source, item, scope).ok();
+    let stored = row::decode_as_stored(copied.source, item).ok();
+    let seen = row::decode_even_expired(model, copied.source, item, scope).ok();
     let says = [stored, seen].into_iter().flatten();
     says.map(|row| row.get(&copied.copy.attribute).cloned()).collect()
 }
@@ -557,7 +559,7 @@ pub(super) fn is_identity_guard(model: &Model, owner: &Owner<'_>, key: &Item) ->
 
 /// Whether a version has a guard under a key.
 pub(super) fn has_guard(model: &Model, entity: &Entity, item: &Item, key: &Item, scope: Scope<'_>) -> bool {
-    let guards = row::stored(entity, item).and_then(|row| guards_of_row(model, entity, &row, scope));
+    let guards = row::decode_as_stored(entity, item).and_then(|row| guards_of_row(model, entity, &row, scope));
     // What cannot be told is told of the row itself.
     guards.map_or(true, |guards| {
         let is_it = |(kind, guard): &(GuardKind, Item)| *kind != GuardKind::Identity && key_in(model, guard) == *key;

@@ -23,7 +23,7 @@ pub(super) fn look_at_own(
 ) -> (Option<Attributes>, Vec<Finding>) {
     let key = key_in(model, item);
     let found = |kind, reason: String| Finding::new(kind, &key, reason).of(&entity.name);
-    let row = match row::stored(entity, item) {
+    let row = match row::decode_as_stored(entity, item) {
         Ok(row) => row,
         Err(error) => return (None, vec![found(FindingKind::KeyUnreadable, error.to_string())]),
     };

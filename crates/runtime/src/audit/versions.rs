@@ -11,7 +11,7 @@ use super::finding::{Finding, FindingKind};
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
 use crate::write::{GUARD_CLOSED, identity_place, key_in};
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// The versions of one row.
 #[derive(Default, PartialEq)]
@@ -170,11 +170,13 @@ async fn versions_of(
         let page = retry::retried(engine.bounds(), || engine.store().query(&request)).await?;
         *consumed += page.consumed;
         for item in page.items {
-            if !stream::is_of(model, entity, &item) {
+            if !range_rows::is_row_of(model, entity, &item) {
                 continue;
             }
             // One that cannot be read is told of by itself.
-            let Ok(row) = row::stored(entity, &item) else { continue };
+            let Ok(row) = row::decode_as_stored(entity, &item) else {
+                continue;
+            };
             let is_same = identity.iter().all(|(name, value)| row.get(*name) == Some(*value));
             if !is_same || !row.contains_key(&history.at) {
                 continue;

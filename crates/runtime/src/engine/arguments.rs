@@ -10,7 +10,7 @@ use crate::scope::{Attributes, Scope};
 use crate::values;
 
 /// What was sent, as it is stored, if it is what the read takes.
-pub(super) fn checked<'g>(read: &Read, given: &'g Attributes) -> Result<Cow<'g, Attributes>, RuntimeError> {
+pub(super) fn checked_arguments<'g>(read: &Read, given: &'g Attributes) -> Result<Cow<'g, Attributes>, RuntimeError> {
     if let Some(unknown) = given.keys().find(|name| read.arg(name).is_none()) {
         return Err(RuntimeError::Request(format!(
             "`{}` has no argument `{unknown}`",
@@ -36,9 +36,9 @@ pub(super) fn checked<'g>(read: &Read, given: &'g Attributes) -> Result<Cow<'g, 
     Ok(args)
 }
 
-/// The same with the defaults of what was not sent. `scope` has the instant and the caller; it is the first page's, so that
+/// The arguments of a read with the defaults of what was not sent. `scope` has the instant and the caller; it is the first page's, so that
 /// all pages are of the same arguments.
-pub(super) fn filled<'a>(
+pub(super) fn with_defaults<'a>(
     read: &Read,
     sent: Cow<'a, Attributes>,
     scope: Scope<'_>,

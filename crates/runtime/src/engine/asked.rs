@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use super::prepared::{Planned, Prepared};
 use super::{Engine, Request, arguments};
-use crate::cursor::{Belongs, Cursor};
+use crate::cursor::{Cursor, CursorScope};
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Caller, Scope};
 
 /// A request, checked.
-pub(super) struct Asked<'a> {
+pub(super) struct CheckedRequest<'a> {
     pub prepared: &'a Prepared,
     /// For the direction that is asked for.
     pub planned: &'a Planned,
     /// The arguments as they were sent.
     sent: Cow<'a, Attributes>,
-    /// The same with the defaults of the others.
+    /// The arguments as they were sent, with the defaults of the others.
     pub args: Cow<'a, Attributes>,
     /// The instant of the first page.
     pub now: i64,
@@ -23,10 +23,10 @@ pub(super) struct Asked<'a> {
     pub cursor: Option<Cursor>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CheckedRequest<'a> {
     /// What a cursor of it belongs to.
-    pub fn belongs(&'a self, name: &'a str, caller: &'a Caller) -> Belongs<'a> {
-        Belongs {
+    pub fn belongs(&'a self, name: &'a str, caller: &'a Caller) -> CursorScope<'a> {
+        CursorScope {
             read: name,
             plan: self.prepared.version,
             args: &self.sent,
@@ -46,10 +46,10 @@ impl Engine {
         prepared: &'a Prepared,
         name: &str,
         request: &'a Request,
-    ) -> Result<Asked<'a>, RuntimeError> {
+    ) -> Result<CheckedRequest<'a>, RuntimeError> {
         let read = &prepared.forward.read;
-        let sent = arguments::checked(read, &request.args)?;
-        let mut asked = Asked {
+        let sent = arguments::checked_arguments(read, &request.args)?;
+        let mut asked = CheckedRequest {
             prepared,
             planned: &prepared.forward,
             args: Cow::Borrowed(&request.args),
@@ -72,7 +72,7 @@ impl Engine {
             row: None,
             bound: &nothing,
         };
-        asked.args = arguments::filled(read, asked.sent.clone(), scope)?;
+        asked.args = arguments::with_defaults(read, asked.sent.clone(), scope)?;
         asked.planned = prepared.directed(Scope {
             args: &asked.args,
             ..scope

@@ -8,13 +8,13 @@ use singlet_model::types::EntityId;
 use singlet_plan::read::SelectionPlan;
 use singlet_store::GetRequest;
 
-use super::{Call, beside_rows};
+use super::{ReadCall, beside_rows};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
-impl<'a> Call<'a> {
+impl<'a> ReadCall<'a> {
     /// Checks what `allow` says of the caller alone, before anything is read.
     pub(super) fn admit(&self) -> Result<(), RuntimeError> {
         for condition in &self.admission.of_the_caller {
@@ -96,9 +96,11 @@ impl<'a> Call<'a> {
         };
         let answer = retry::retried(engine.bounds(), || engine.store.get(&request)).await?;
         self.consumed += answer.consumed;
-        let item = answer.item.filter(|item| stream::is_of(&engine.model, entity, item));
+        let item = answer
+            .item
+            .filter(|item| range_rows::is_row_of(&engine.model, entity, item));
         let row = item
-            .map(|item| row::decode(&engine.model, entity, &item, self.scope()))
+            .map(|item| row::decode_live(&engine.model, entity, &item, self.scope()))
             .transpose()?;
         Ok(row.flatten().map(Value::M))
     }

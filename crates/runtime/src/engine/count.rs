@@ -7,18 +7,18 @@ use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::Selection;
 use singlet_plan::read::SelectionPlan;
 
-use super::Call;
-use super::tally::tally;
+use super::ReadCall;
+use super::tally::count_by_store;
 use crate::budget::Stretch;
 use crate::error::RuntimeError;
-use crate::read_on::{Walk, too_many};
+use crate::read_on::{SelectionWalk, too_many};
 use crate::scope::{Attributes, Scope};
-use crate::tallies::{Figures, GroupValues};
+use crate::tallies::{GroupValues, TallyFigures};
 
 /// The name of the number of rows, where sums stand beside it.
 const COUNT: &str = "count";
 
-impl<'a> Call<'a> {
+impl<'a> ReadCall<'a> {
     pub(super) async fn count(
         &mut self,
         selection: &'a Selection,
@@ -32,7 +32,7 @@ impl<'a> Call<'a> {
         if selection.by.is_empty() && selection.sums.is_empty() {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.row = parent;
-            if let Some((rows, consumed)) = tally(&reading, most as u64).await? {
+            if let Some((rows, consumed)) = count_by_store(&reading, most as u64).await? {
                 self.consumed += &consumed;
                 return match rows <= most as u64 {
                     true => Ok(Value::N(Number::from(rows))),
@@ -40,11 +40,11 @@ impl<'a> Call<'a> {
                 };
             }
         }
-        let mut counted = Counted::default();
+        let mut counted = RowCount::default();
         let mut reading = self.reading(selection, plan, None);
         reading.scope.row = parent;
         let mut stretch = Stretch::default();
-        let mut walk = Walk::new(reading);
+        let mut walk = SelectionWalk::new(reading);
         while let Some(rows) = walk.next(usize::MAX).await? {
             reading.budget.keep_none();
             for row in &rows {
@@ -63,13 +63,13 @@ impl<'a> Call<'a> {
 
 /// What is known of the rows so far, and of each group of them.
 #[derive(Default)]
-pub(super) struct Counted {
+pub(super) struct RowCount {
     rows: u64,
     sums: Vec<Number>,
-    groups: BTreeMap<String, Counted>,
+    groups: BTreeMap<String, RowCount>,
 }
 
-impl Counted {
+impl RowCount {
     /// Counts a row, in the group that it belongs to: one within another where there are several attributes. A row without such
     /// an attribute belongs to no group.
     fn add(&mut self, selection: &Selection, row: &Attributes, scope: Scope<'_>) -> Result<(), RuntimeError> {
@@ -98,7 +98,7 @@ impl Counted {
 
     /// Adds what is known of the rows of a group. As with rows, what has no value for a group belongs to none; and a group whose rows
     /// have all gone is none.
-    pub(super) fn add_figures(&mut self, values: &GroupValues, figures: &Figures) -> Result<(), RuntimeError> {
+    pub(super) fn add_figures(&mut self, values: &GroupValues, figures: &TallyFigures) -> Result<(), RuntimeError> {
         let Some(rows) = u64::try_from(figures.count).ok().filter(|rows| *rows > 0) else {
             return Ok(());
         };

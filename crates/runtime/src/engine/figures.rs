@@ -5,15 +5,15 @@ use singlet_model::evaluate::evaluate;
 use singlet_model::model::{Selection, Tally, TallyUse};
 use singlet_store::{Consumed, GetRequest, KeyRange, QueryRequest, SortRange};
 
-use super::Call;
-use super::count::Counted;
+use super::ReadCall;
+use super::count::RowCount;
 use crate::error::RuntimeError;
 use crate::read_on::too_many;
 use crate::retry;
 use crate::scope::{Attributes, Scope};
 use crate::tallies::{GroupValues, TallyHead, group_of_row, group_prefix, tally_head};
 
-impl Call<'_> {
+impl ReadCall<'_> {
     /// The figures that a tally has of a selection.
     pub(super) async fn figures(
         &mut self,
@@ -24,7 +24,7 @@ impl Call<'_> {
         let model = &self.engine.model;
         let tally = model.tally(kept.tally);
         let tally = tally.ok_or_else(|| RuntimeError::Internal("a read names no tally".to_owned()))?;
-        let mut counted = Counted::default();
+        let mut counted = RowCount::default();
         let fixed = self.fixed_values(kept, parent)?;
         let head = tally_head(model, &tally.name)?;
         let key = self.key_of(&head);

@@ -9,19 +9,19 @@ use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 use singlet_store::Consumed;
 
-use super::neighbours::Side;
-use super::{Answer, Call, beside_rows};
+use super::shared_request::SharedItems;
+use super::{Answer, ReadCall, beside_rows};
 use crate::by_key::batch_get;
-use crate::cursor::{Belongs, Cursor};
+use crate::cursor::{Cursor, CursorScope};
 use crate::error::RuntimeError;
-use crate::find::{Found, Reading};
+use crate::find::{FoundRows, Reading};
 use crate::keyed::Keyed;
-use crate::read_on::{Rows, all_rows, first_rows, only, rows_of_get};
+use crate::range_rows::table_key;
+use crate::read_on::{WholeRows, all_rows, first_rows, one_of_get, rows_of_get};
 use crate::row;
 use crate::scope::Attributes;
-use crate::stream::table_key;
 
-impl<'a> Call<'a> {
+impl<'a> ReadCall<'a> {
     /// After how many requests a page ends, where the read says `requests: ..5`.
     pub(super) fn requests_max(&self) -> Option<usize> {
         let (bounds, _) = self.read.requests.as_ref()?;
@@ -47,9 +47,9 @@ impl<'a> Call<'a> {
         &mut self,
         parts: &'a [PartPlan],
         parent: Option<&Attributes>,
-        side: Option<&Side<'_>>,
+        shared: Option<&SharedItems<'_>>,
         mut cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
+        belongs: &CursorScope<'_>,
     ) -> Result<(Value, Option<String>), RuntimeError> {
         let mut groups = BTreeMap::new();
         let mut next = None;
@@ -73,12 +73,12 @@ impl<'a> Call<'a> {
                 true => rows_of_get(&reading),
                 false => self.rows_wanted(Some(&part.name), selection)?,
             };
-            let beside = match side {
-                Some(side) => side.found(Some(&part.name), &reading, most)?,
+            let at_hand = match shared {
+                Some(shared) => shared.rows_of(Some(&part.name), &reading, most)?,
                 None => None,
             };
             let pages = read.pages.as_ref() == Some(&part.name);
-            let found = match beside {
+            let found = match at_hand {
                 Some(found) => {
                     if pages {
                         let left = selection.limit.map_or(usize::MAX, |limit| limit as usize);
@@ -92,17 +92,17 @@ impl<'a> Call<'a> {
                     found
                 }
                 None => {
-                    let Rows { rows, consumed } = beside_rows(reading, most).await?;
-                    Found {
+                    let WholeRows { rows, consumed } = beside_rows(reading, most).await?;
+                    FoundRows {
                         rows,
                         consumed,
-                        ..Found::default()
+                        ..FoundRows::default()
                     }
                 }
             };
             self.consumed += &found.consumed;
             let value = match one {
-                true => only(&read.name, found.rows)?.map(Value::M),
+                true => one_of_get(&read.name, found.rows)?.map(Value::M),
                 false => Some(Value::L(found.rows.iter().map(row::as_value).collect())),
             };
             if let Some(value) = value {
@@ -170,7 +170,7 @@ impl<'a> Call<'a> {
 
 /// The rows of elements that each name one by its key, in one batch: each costs what it does alone. None where some may have several, or
 /// there is one element.
-async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<Rows>, Consumed)>, RuntimeError> {
+async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<WholeRows>, Consumed)>, RuntimeError> {
     let [first, _, ..] = readings else {
         return Ok(None);
     };
@@ -193,7 +193,7 @@ async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<Rows>, Con
     let rows = keyed.iter().map(|row| {
         let found = row.as_ref().and_then(|row| Some((row, items.get(&row.request.key)?)));
         let kept = found.map(|(row, item)| row.of_whole_item(item.clone())).transpose()?;
-        Ok(Rows {
+        Ok(WholeRows {
             rows: kept.flatten().into_iter().collect(),
             consumed: Consumed::default(),
         })
@@ -202,7 +202,7 @@ async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<Rows>, Con
 }
 
 /// The rows of one element: to the limit of the selection, or all.
-async fn element_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
+async fn element_rows(reading: Reading<'_>, most: usize) -> Result<WholeRows, RuntimeError> {
     match reading.selection.limit {
         Some(limit) => first_rows(reading, limit as usize).await,
         None => all_rows(reading, most).await,

@@ -15,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::scope::Scope;
 
 /// The reads of a model by name.
-pub(super) fn reads(model: &Model) -> BTreeMap<String, Prepared> {
+pub(super) fn prepared_reads(model: &Model) -> BTreeMap<String, Prepared> {
     let reads = model.reads.iter();
     reads
         .map(|read| (read.name.clone(), Prepared::new(model, read)))
@@ -32,14 +32,14 @@ pub(super) struct Prepared {
     /// How a selection of `let` is answered, in the order of the names; none for other values.
     pub lets: Vec<Option<SelectionPlan>>,
     /// Who may.
-    pub admission: Admission,
+    pub admission: AllowClauses,
     /// All that a position depends on, in a number: a cursor belongs to it.
     pub version: u64,
 }
 
 /// What `allow` says, by when it can be asked.
 #[derive(Debug, Default)]
-pub(super) struct Admission {
+pub(super) struct AllowClauses {
     /// Of the caller and the request alone: before anything is read.
     pub of_the_caller: Vec<Expr>,
     /// Of rows that `let` has read.
@@ -48,9 +48,9 @@ pub(super) struct Admission {
     pub to_a_row: Option<Expr>,
 }
 
-impl Admission {
+impl AllowClauses {
     fn of(allow: &Expr) -> Self {
-        let mut admission = Admission::default();
+        let mut admission = AllowClauses::default();
         for conjunct in allow.conjuncts() {
             if !conjunct.attributes().is_empty() {
                 admission.to_a_row = Some(allow.clone());
@@ -87,7 +87,7 @@ impl Prepared {
         }
         Prepared {
             version: version.finish(),
-            admission: Admission::of(&read.allow),
+            admission: AllowClauses::of(&read.allow),
             lets: lets(model, read),
             forward,
             reversed,

@@ -56,11 +56,11 @@ impl Engine {
             bound: &nothing,
         };
         let read = &prepared.forward.read;
-        let sent = arguments::checked(read, &request.args)?;
-        let args = arguments::filled(read, sent, scope)?;
+        let sent = arguments::checked_arguments(read, &request.args)?;
+        let args = arguments::with_defaults(read, sent, scope)?;
         let scope = Scope { args: &args, ..scope };
         let planned = prepared.directed(scope)?;
-        let combination = super::combination(&planned.read, &planned.plan, &args)?;
+        let combination = super::sent_combination(&planned.read, &planned.plan, &args)?;
         let mut scopes = vec![nothing.clone()];
         if let Some(each) = &read.each {
             let elements = evaluate(&each.list, &scope)?;
@@ -87,7 +87,7 @@ impl Engine {
                 }
                 for bound in &scopes {
                     let scope = Scope { bound, ..scope };
-                    let ranges = keys::ranges(&self.model, query, scope)?;
+                    let ranges = keys::query_ranges(&self.model, query, scope)?;
                     preview.ranges.extend(ranges.into_iter().map(|range| range.keys));
                 }
             }
@@ -104,7 +104,7 @@ impl Engine {
                 let own = plan.and_then(|plan| plan.queries.get(*query));
                 let covers = plan.map_or(&[][..], |plan| &plan.covers);
                 let all = own.into_iter().chain(covers);
-                let cells = |query: &&Query| keys::count(&self.model, query, scope).unwrap_or(usize::MAX);
+                let cells = |query: &&Query| keys::range_count(&self.model, query, scope).unwrap_or(usize::MAX);
                 match covers {
                     [] => all.collect(),
                     _ => all.min_by_key(cells).into_iter().collect(),

@@ -13,11 +13,11 @@ use crate::lower;
 use crate::retry;
 
 /// How many rows there are, if the store can tell: one query, whose filter says all of the meaning. Counting ends past `most`.
-pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u64, Consumed)>, RuntimeError> {
+pub(super) async fn count_by_store(reading: &Reading<'_>, most: u64) -> Result<Option<(u64, Consumed)>, RuntimeError> {
     let ([query], []) = (reading.plan.queries.as_slice(), reading.plan.covers.as_slice()) else {
         return Ok(None);
     };
-    let split = lower::split(reading.model, query, reading.scope)?;
+    let split = lower::split_residue(reading.model, query, reading.scope)?;
     let entity = reading.model.entity(query.entity);
     let is_told = split.residue.is_empty() && !split.may_give_expired;
     let Some(entity) = entity.filter(|_| is_told && !query.follow && !query.scan) else {
@@ -26,7 +26,7 @@ pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u6
     if split.empty {
         return Ok(Some((0, Consumed::default())));
     }
-    let ranges = keys::ranges(reading.model, query, reading.scope)?;
+    let ranges = keys::query_ranges(reading.model, query, reading.scope)?;
     if ranges.iter().any(|range| !range.exact || !range.except.is_empty()) {
         return Ok(None);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{decided, evaluate_as};
+use singlet_model::evaluate::{decide_condition, evaluate_as};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Read, Return, SelectionKind};
 use singlet_model::types::{EntityId, Type};
@@ -79,10 +79,10 @@ impl Engine {
         let (None, Some(own)) = (unwatchable(read), own) else {
             return Ok(None);
         };
-        let sent = arguments::checked(read, &request.args)?;
+        let sent = arguments::checked_arguments(read, &request.args)?;
         let nothing = Attributes::new();
         let scope = self.watch_scope(&nothing, &request.caller, &nothing, request.now);
-        let args = arguments::filled(read, sent, scope)?.into_owned();
+        let args = arguments::with_defaults(read, sent, scope)?.into_owned();
         let source = model.source_of(own);
         let share_key = is_for_all(read).then(|| share_key(name, &args, request));
         Ok(Some(Watched {
@@ -183,7 +183,7 @@ impl Watched {
                 && !conjunct.arguments().into_iter().any(unsent)
         };
         let mut decided_ones = filter.flat_map(Expr::conjuncts).filter(is_of_row);
-        !decided_ones.any(|conjunct| matches!(decided(conjunct, &scope), Ok(Some(false))))
+        !decided_ones.any(|conjunct| matches!(decide_condition(conjunct, &scope), Ok(Some(false))))
     }
 
     /// The next instant after now at which time changes one of these rows.
@@ -213,7 +213,7 @@ impl Watched {
         let mut all: Vec<i64> = lapses
             .filter_map(|at| at.as_number().and_then(Number::to_i64))
             .collect();
-        let expiry = row::expiry(model, entity, row, scope).ok().flatten();
+        let expiry = row::expiry_of(model, entity, row, scope).ok().flatten();
         all.extend(expiry.map(|seconds| seconds.saturating_mul(1_000)));
         all
     }

@@ -17,48 +17,52 @@ use crate::scope::Scope;
 
 /// The value of one part of a key: as the attribute has it, or already in the form that the key has it.
 #[derive(Clone, Debug)]
-pub(super) enum Known<'v> {
+pub(super) enum PartValue<'v> {
     Value(Cow<'v, Value>),
     Formed(String),
 }
 
-impl Known<'_> {
+impl PartValue<'_> {
     /// The text that it is.
     fn word(&self) -> Option<&str> {
         match self {
-            Known::Value(value) => value.as_str(),
-            Known::Formed(text) => Some(text),
+            PartValue::Value(value) => value.as_str(),
+            PartValue::Formed(text) => Some(text),
         }
     }
 }
 
-impl From<Value> for Known<'_> {
+impl From<Value> for PartValue<'_> {
     fn from(value: Value) -> Self {
-        Known::Value(Cow::Owned(value))
+        PartValue::Value(Cow::Owned(value))
     }
 }
 
 /// The value of a part that can have one at most.
-pub(super) fn one_of<'v>(values: &Values, ty: &Type, scope: &'v Scope<'_>) -> Result<Option<Known<'v>>, RuntimeError> {
+pub(super) fn one_of<'v>(
+    values: &Values,
+    ty: &Type,
+    scope: &'v Scope<'_>,
+) -> Result<Option<PartValue<'v>>, RuntimeError> {
     Ok(match values {
-        Values::One(expr) => evaluate_in_place(expr, ty, scope)?.map(Known::Value),
-        Values::Formed(expr) => text_of(expr, *scope)?.map(Known::Formed),
+        Values::One(expr) => evaluate_in_place(expr, ty, scope)?.map(PartValue::Value),
+        Values::Formed(expr) => text_of(expr, *scope)?.map(PartValue::Formed),
         _ => None,
     })
 }
 
 /// Every combination of the values of a query's parts, those of the first part slowest. A part that follows another has the value
 /// that the other has.
-pub(super) fn combinations<'v>(
+pub(super) fn part_combinations<'v>(
     types: &[&Type],
     query: &Query,
     scope: &'v Scope<'_>,
-) -> Result<Vec<Vec<Known<'v>>>, RuntimeError> {
+) -> Result<Vec<Vec<PartValue<'v>>>, RuntimeError> {
     let parts: Vec<&PartValues> = query.key_parts().collect();
     // Which column of values each part takes its own from, and the columns.
     let mut taken: Vec<usize> = Vec::with_capacity(parts.len());
     let mut leaders: Vec<&PartValues> = Vec::new();
-    let mut columns: Vec<Vec<Known<'v>>> = Vec::new();
+    let mut columns: Vec<Vec<PartValue<'v>>> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
         if let Some(column) = leaders.iter().position(|leader| leader.follows(part)) {
             taken.push(column);
@@ -73,7 +77,7 @@ pub(super) fn combinations<'v>(
         .iter()
         .try_fold(1_u64, |all, column| all.checked_mul(column.len() as u64));
     within_ranges(count.unwrap_or(u64::MAX), *scope)?;
-    let mut chosen: Vec<Vec<&Known<'v>>> = vec![Vec::new()];
+    let mut chosen: Vec<Vec<&PartValue<'v>>> = vec![Vec::new()];
     for column in &columns {
         let longer = chosen.iter().flat_map(|known| {
             column.iter().map(|value| {
@@ -84,7 +88,7 @@ pub(super) fn combinations<'v>(
         });
         chosen = longer.collect();
     }
-    let of_parts = |known: Vec<&Known<'v>>| -> Vec<Known<'v>> {
+    let of_parts = |known: Vec<&PartValue<'v>>| -> Vec<PartValue<'v>> {
         let values = taken.iter().filter_map(|column| known.get(*column));
         values.map(|value| (*value).clone()).collect()
     };
@@ -106,20 +110,20 @@ fn values_of<'v>(
     ty: &Type,
     query: &Query,
     scope: &'v Scope<'_>,
-) -> Result<Vec<Known<'v>>, RuntimeError> {
+) -> Result<Vec<PartValue<'v>>, RuntimeError> {
     Ok(match values {
         Values::One(_) | Values::Formed(_) => one_of(values, ty, scope)?.into_iter().collect(),
         Values::Each(list) => {
             let element = list.ty.element().unwrap_or(ty);
             let convert = |value: Value| Ok(Some(singlet_model::evaluate::convert(value, element, ty)?));
-            each(list, *scope, &convert)?.into_iter().map(Known::from).collect()
+            each(list, *scope, &convert)?.into_iter().map(PartValue::from).collect()
         }
         Values::EachFormed(list) => {
             let text = |value: Value| Ok(text(value).map(Value::S));
             let texts = each(list, *scope, &text)?.into_iter();
             texts
                 .filter_map(|value| match value {
-                    Value::S(text) => Some(Known::Formed(text)),
+                    Value::S(text) => Some(PartValue::Formed(text)),
                     _ => None,
                 })
                 .collect()
@@ -129,12 +133,12 @@ fn values_of<'v>(
             let cells = cells(center, km, *precision, *scope)?;
             cells.ok_or_else(|| too_near_a_pole(query.reach.latitude))?
         }
-        Values::All(words) => words.iter().map(|word| Known::from(word_value(word, ty))).collect(),
+        Values::All(words) => words.iter().map(|word| PartValue::from(word_value(word, ty))).collect(),
     })
 }
 
 /// Whether the values are instants finer than the attribute: its key is that of the instant rounded down.
-pub(super) fn rounds(values: &Values, ty: &Type) -> bool {
+pub(super) fn rounds_down(values: &Values, ty: &Type) -> bool {
     match values {
         Values::One(expr) => is_finer(&expr.ty, ty),
         Values::Each(expr) => expr.ty.element().is_some_and(|element| is_finer(element, ty)),
@@ -148,7 +152,7 @@ pub(super) fn is_finer(value: &Type, attribute: &Type) -> bool {
 }
 
 /// Rows that are stored in a state which time has turned into a wanted one are asked for too.
-fn with_lapsing<'v>(mut values: Vec<Known<'v>>, lapses: &[(String, String)]) -> Vec<Known<'v>> {
+fn with_lapsing<'v>(mut values: Vec<PartValue<'v>>, lapses: &[(String, String)]) -> Vec<PartValue<'v>> {
     let mut at = 0;
     while let Some(known) = values.get(at) {
         let word = known.word().unwrap_or_default().to_owned();
@@ -207,7 +211,7 @@ fn each(
 
 /// Each day, month or year from the latest of the lower ends to the earliest of the upper ones; none where an end is absent, for
 /// then no row is meant.
-fn days<'v>(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known<'v>>, RuntimeError> {
+fn days<'v>(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<PartValue<'v>>, RuntimeError> {
     let (mut first, mut last): (Option<Date>, Option<Date>) = (None, None);
     for end in &range.from {
         let Some(day) = day_of_end(end, range.unit, scope)? else {
@@ -231,9 +235,9 @@ fn days<'v>(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known<'
         within_ranges(days.len() as u64 + 1, scope)?;
         days.push(match (range.unit, ty) {
             (CalendarUnit::Day, Type::Date) => Value::S(day.to_string()).into(),
-            (CalendarUnit::Day, _) => Known::Formed(day.to_string()),
-            (CalendarUnit::Month, _) => Known::Formed(day.strftime("%Y-%m").to_string()),
-            (CalendarUnit::Year, _) => Known::Formed(day.strftime("%Y").to_string()),
+            (CalendarUnit::Day, _) => PartValue::Formed(day.to_string()),
+            (CalendarUnit::Month, _) => PartValue::Formed(day.strftime("%Y-%m").to_string()),
+            (CalendarUnit::Year, _) => PartValue::Formed(day.strftime("%Y").to_string()),
         });
         let next = moved(day, range.unit, 1);
         if next == day {
@@ -350,7 +354,7 @@ fn cells<'v>(
     km: &Expr,
     precision: u8,
     scope: Scope<'_>,
-) -> Result<Option<Vec<Known<'v>>>, RuntimeError> {
+) -> Result<Option<Vec<PartValue<'v>>>, RuntimeError> {
     let center = evaluate(center, &scope)?.and_then(|value| geo::Place::from_value(&value));
     let km = evaluate(km, &scope)?.and_then(|value| value.as_number());
     let km = km.and_then(Number::to_f64);
@@ -358,5 +362,5 @@ fn cells<'v>(
         return Ok(Some(Vec::new()));
     };
     let cells = geo::cover(center, km, precision, scope.setting.bounds.ranges_max);
-    Ok(cells.map(|cells| cells.into_iter().map(Known::Formed).collect()))
+    Ok(cells.map(|cells| cells.into_iter().map(PartValue::Formed).collect()))
 }

@@ -11,12 +11,12 @@ use singlet_model::types::Type;
 
 use super::fill::{entity_and_fields, given_row, loadable_entity, value_of};
 use super::image::{image_of_line, put_back};
-use super::kept::{KeptItem, KeptKind, kept_items, oversize};
+use super::kept::{KeptItem, KeptKind, kept_items, oversize_of};
 use super::lines::{Line, Lines, RowSource};
-use super::misfit::{Counted, LoadError, Misfit, MisfitKind};
-use super::send::{Action, Ended, Means, refusal, send_actions};
+use super::misfit::{CountedMistake, LoadError, Misfit, MisfitKind};
+use super::send::{Ended, LoadAction, Means, action_refusal, send_actions};
 use super::source::item_at;
-use super::{LoadOptions, LoadProgress, LoadScope, Loaded, Loading};
+use super::{LoadOptions, LoadProgress, LoadScope, LoadedRows, Loading};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
@@ -32,26 +32,26 @@ pub(super) async fn load_as_is(
     rows: &dyn RowSource,
     options: &LoadOptions,
     progress: &mut (dyn FnMut(LoadProgress) + Send),
-) -> Result<Loaded, LoadError> {
+) -> Result<LoadedRows, LoadError> {
     let names = LoadScope::new();
     let loading = Loading {
         engine,
         scope: names.scope(engine, options.now),
         options,
     };
-    let mut loaded = Loaded::default();
-    let mut counts: BTreeMap<MisfitKind, Counted> = BTreeMap::new();
+    let mut loaded = LoadedRows::default();
+    let mut counts: BTreeMap<MisfitKind, CountedMistake> = BTreeMap::new();
     let taking = Lines::open(rows)?.map(|line| take_line(&loading, line));
     let mut taking = stream::iter(taking).buffered(options.bounds.rows_at_once_max.max(1));
     while let Some(taken) = taking.next().await {
         let taken = taken?;
         match taken.ended {
-            Taken::Written(items) => {
+            TakenOutcome::Written(items) => {
                 loaded.rows += 1;
                 loaded.items += items;
             }
-            Taken::There => loaded.there += 1,
-            Taken::LeftOut => loaded.left_out += 1,
+            TakenOutcome::There => loaded.there += 1,
+            TakenOutcome::LeftOut => loaded.left_out += 1,
         }
         for misfit in taken.misfits {
             count_misfit(&mut counts, misfit.in_line(taken.line), options.bounds.misfits_max);
@@ -66,8 +66,8 @@ pub(super) async fn load_as_is(
     Ok(loaded)
 }
 
-fn count_misfit(counts: &mut BTreeMap<MisfitKind, Counted>, misfit: Misfit, shown_max: usize) {
-    let counted = counts.entry(misfit.kind).or_insert_with(|| Counted {
+fn count_misfit(counts: &mut BTreeMap<MisfitKind, CountedMistake>, misfit: Misfit, shown_max: usize) {
+    let counted = counts.entry(misfit.kind).or_insert_with(|| CountedMistake {
         kind: misfit.kind,
         count: 0,
         first: Vec::new(),
@@ -81,11 +81,11 @@ fn count_misfit(counts: &mut BTreeMap<MisfitKind, Counted>, misfit: Misfit, show
 struct TakenLine {
     line: u64,
     bytes: u64,
-    ended: Taken,
+    ended: TakenOutcome,
     misfits: Vec<Misfit>,
 }
 
-pub(super) enum Taken {
+pub(super) enum TakenOutcome {
     Written(u64),
     There,
     LeftOut,
@@ -104,11 +104,11 @@ async fn take_line(loading: &Loading<'_>, line: std::io::Result<Line>) -> Result
     };
     let text = match line.text {
         Ok(text) => text,
-        Err(misfit) => return ended(Taken::LeftOut, vec![misfit]),
+        Err(misfit) => return ended(TakenOutcome::LeftOut, vec![misfit]),
     };
     if let Some(image) = image_of_line(&text) {
         return match image {
-            Err(misfit) => ended(Taken::LeftOut, vec![misfit]),
+            Err(misfit) => ended(TakenOutcome::LeftOut, vec![misfit]),
             Ok(image) => {
                 let (taken, misfits) = put_back(loading, &image).await?;
                 ended(taken, misfits)
@@ -120,7 +120,7 @@ async fn take_line(loading: &Loading<'_>, line: std::io::Result<Line>) -> Result
     let known = known.and_then(|(name, fields)| Ok((loadable_entity(model, &name)?, fields)));
     let (entity, fields) = match known {
         Ok(known) => known,
-        Err(misfit) => return ended(Taken::LeftOut, vec![misfit]),
+        Err(misfit) => return ended(TakenOutcome::LeftOut, vec![misfit]),
     };
     let mut misfits = given_row(model, &text, loading.scope).err().unwrap_or_default();
     let (row, others) = bare_row(loading, entity, &fields);
@@ -128,13 +128,13 @@ async fn take_line(loading: &Loading<'_>, line: std::io::Result<Line>) -> Result
         Ok(kept) => kept,
         Err(error) => {
             misfits.push(Misfit::new(MisfitKind::NoKey, error.to_string()).of(&entity.name));
-            return ended(Taken::LeftOut, misfits);
+            return ended(TakenOutcome::LeftOut, misfits);
         }
     };
     let kept = with_others(kept, &others);
-    if let Some(misfit) = oversize(model, &kept) {
+    if let Some(misfit) = oversize_of(model, &kept) {
         misfits.push(misfit.of(&entity.name));
-        return ended(Taken::LeftOut, misfits);
+        return ended(TakenOutcome::LeftOut, misfits);
     }
     let taken = put_kept(loading, entity, kept, &mut misfits).await?;
     ended(taken, misfits)
@@ -179,28 +179,28 @@ async fn put_kept(
     entity: &Entity,
     mut kept: Vec<KeptItem>,
     misfits: &mut Vec<Misfit>,
-) -> Result<Taken, RuntimeError> {
+) -> Result<TakenOutcome, RuntimeError> {
     loop {
-        let actions: Vec<Action> = kept.iter().map(|one| Action::keep(loading, entity, one)).collect();
+        let actions: Vec<LoadAction> = kept.iter().map(|one| LoadAction::keep(loading, entity, one)).collect();
         let failed = match send_actions(loading, &actions).await? {
-            Ended::Done => return Ok(Taken::Written(kept.len() as u64)),
+            Ended::Done => return Ok(TakenOutcome::Written(kept.len() as u64)),
             Ended::Failed(failed) => failed,
         };
         let failed: Vec<usize> = failed.into_iter().map(|(at, _)| at).collect();
-        let means = |at: &usize| actions.get(*at).map(Action::means);
+        let means = |at: &usize| actions.get(*at).map(LoadAction::means);
         let own = failed.iter().find(|at| means(at) == Some(&Means::Kept(KeptKind::Own)));
         if let Some(one) = own.and_then(|at| kept.get(*at)) {
             if item_at(loading, one.key.clone()).await?.as_ref() == Some(&one.item) {
-                return Ok(Taken::There);
+                return Ok(TakenOutcome::There);
             }
-            misfits.extend(refusal(&Means::Kept(KeptKind::Own)).map(|misfit| misfit.of(&entity.name)));
-            return Ok(Taken::LeftOut);
+            misfits.extend(action_refusal(&Means::Kept(KeptKind::Own)).map(|misfit| misfit.of(&entity.name)));
+            return Ok(TakenOutcome::LeftOut);
         }
         misfits.extend(
             failed
                 .iter()
                 .filter_map(means)
-                .filter_map(refusal)
+                .filter_map(action_refusal)
                 .map(|misfit| misfit.of(&entity.name)),
         );
         let before = kept.len();
@@ -211,7 +211,7 @@ async fn put_kept(
         });
         // Each turn has one item less, so that it ends.
         if kept.len() == before {
-            return Ok(Taken::LeftOut);
+            return Ok(TakenOutcome::LeftOut);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::values::json_text;
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// What was written out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub async fn dump_rows(engine: &Engine, now: i64, out: &mut (dyn Write + Send)) 
             for name in item.keys().filter(|name| !is_known(model, entity, name)) {
                 *dumped.dropped.entry(format!("{}.{name}", entity.name)).or_default() += 1;
             }
-            write_row(out, entity, &row::stored(entity, &item)?)?;
+            write_row(out, entity, &row::decode_as_stored(entity, &item)?)?;
             dumped.rows += 1;
         }
         // Only a page without a last key is the end of the table.
@@ -82,7 +82,10 @@ pub fn entity_of_item<'m>(model: &'m Model, item: &Item) -> Option<&'m Entity> {
     let name = model.table.type_attribute.as_ref().and_then(|name| item.get(name));
     match name {
         Some(name) => model.entity_named(name.as_str()?),
-        None => model.entities.iter().find(|entity| stream::has_key_of(entity, item)),
+        None => model
+            .entities
+            .iter()
+            .find(|entity| range_rows::has_key_of(entity, item)),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct GivenRow<'m> {
 pub(super) fn given_row<'m>(model: &'m Model, line: &str, scope: Scope<'_>) -> Result<GivenRow<'m>, Vec<Misfit>> {
     let (name, fields) = entity_and_fields(line).map_err(|misfit| vec![misfit])?;
     let entity = loadable_entity(model, &name).map_err(|misfit| vec![misfit])?;
-    let mut filling = Filling {
+    let mut filling = RowFilling {
         entity,
         scope,
         row: Attributes::new(),
@@ -90,7 +90,7 @@ pub(super) fn loadable_entity<'m>(model: &'m Model, name: &str) -> Result<&'m En
 }
 
 /// A row on its way.
-struct Filling<'a> {
+struct RowFilling<'a> {
     entity: &'a Entity,
     scope: Scope<'a>,
     row: Attributes,
@@ -100,9 +100,9 @@ struct Filling<'a> {
     misfits: Vec<Misfit>,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> RowFilling<'a> {
     fn wrong(&mut self, kind: MisfitKind, name: &str, reason: impl Into<String>) {
-        self.misfits.push(Misfit::new(kind, reason).at(pointer(name)));
+        self.misfits.push(Misfit::new(kind, reason).at(attribute_pointer(name)));
     }
 
     /// What the line says of an attribute; null says nothing, as in a create.
@@ -117,7 +117,9 @@ impl<'a> Filling<'a> {
             Ok(found) => found,
             Err((below, reason)) => {
                 let misfit = Misfit::new(MisfitKind::WrongValue, reason);
-                return self.misfits.push(misfit.at(format!("{}{below}", pointer(name))));
+                return self
+                    .misfits
+                    .push(misfit.at(format!("{}{below}", attribute_pointer(name))));
             }
         };
         if attribute.is.is_some() || attribute.alias.is_some() {
@@ -144,7 +146,7 @@ impl<'a> Filling<'a> {
         }
         self.fill_held();
         if self.misfits.is_empty() {
-            match row::completed(entity, self.row.clone(), self.scope) {
+            match row::complete_row(entity, self.row.clone(), self.scope) {
                 Ok(row) => self.row = row,
                 Err(error) => self.misfits.push(Misfit::new(MisfitKind::Computed, error.to_string())),
             }
@@ -270,6 +272,6 @@ fn generates(function: FunctionId) -> bool {
 }
 
 /// An attribute's place in the row.
-pub(super) fn pointer(name: &str) -> String {
+pub(super) fn attribute_pointer(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }

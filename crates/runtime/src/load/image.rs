@@ -6,7 +6,7 @@ use singlet_item::Item;
 use singlet_store::{Condition, DeleteRequest, Path, PutRequest};
 
 use super::Loading;
-use super::as_is::Taken;
+use super::as_is::TakenOutcome;
 use super::misfit::{Misfit, MisfitKind};
 use super::source::item_at;
 use crate::error::RuntimeError;
@@ -18,45 +18,48 @@ const BEGINNING: &str = "{\"$image\"";
 
 /// What an item was, and what it became.
 #[derive(Debug, Deserialize)]
-pub(super) struct Image {
+pub(super) struct ItemImage {
     before: Option<Item>,
     after: Option<Item>,
 }
 
 #[derive(Deserialize)]
-struct ImageLine {
+struct WrittenImageLine {
     #[serde(rename = "$image")]
-    image: Image,
+    image: ItemImage,
 }
 
 /// The image of a line, where it is such a line.
-pub(super) fn image_of_line(text: &str) -> Option<Result<Image, Misfit>> {
+pub(super) fn image_of_line(text: &str) -> Option<Result<ItemImage, Misfit>> {
     text.trim_start().starts_with(BEGINNING).then(|| {
-        let read: Result<ImageLine, _> = serde_json::from_str(text);
+        let read: Result<WrittenImageLine, _> = serde_json::from_str(text);
         read.map(|line| line.image)
             .map_err(|error| Misfit::new(MisfitKind::Line, format!("this is no image of an item: {error}")))
     })
 }
 
 /// Puts an item back as it was, unless somebody changed it since.
-pub(super) async fn put_back(loading: &Loading<'_>, image: &Image) -> Result<(Taken, Vec<Misfit>), RuntimeError> {
+pub(super) async fn put_back(
+    loading: &Loading<'_>,
+    image: &ItemImage,
+) -> Result<(TakenOutcome, Vec<Misfit>), RuntimeError> {
     let model = loading.model();
     let Some(known) = image.before.as_ref().or(image.after.as_ref()) else {
-        return Ok((Taken::There, Vec::new()));
+        return Ok((TakenOutcome::There, Vec::new()));
     };
     let key = key_in(model, known);
     let other = |item: &Item| key_in(model, item) != key;
     if key.len() < model.table.key.len() || [&image.before, &image.after].into_iter().flatten().any(other) {
         let misfit = Misfit::new(MisfitKind::NoKey, "the image has no key of this table, or two");
-        return Ok((Taken::LeftOut, vec![misfit]));
+        return Ok((TakenOutcome::LeftOut, vec![misfit]));
     }
     let there = item_at(loading, key.clone()).await?;
     if there == image.before {
-        return Ok((Taken::There, Vec::new()));
+        return Ok((TakenOutcome::There, Vec::new()));
     }
     let changed = || {
         let misfit = Misfit::new(MisfitKind::SameKey, "the item was changed since, and stays as it is");
-        (Taken::LeftOut, vec![misfit])
+        (TakenOutcome::LeftOut, vec![misfit])
     };
     if there != image.after {
         return Ok(changed());
@@ -95,7 +98,7 @@ pub(super) async fn put_back(loading: &Loading<'_>, image: &Image) -> Result<(Ta
         }
     };
     match sent {
-        Ok(_) => Ok((Taken::Written(1), Vec::new())),
+        Ok(_) => Ok((TakenOutcome::Written(1), Vec::new())),
         Err(error) if error.is_condition_failed() => Ok(changed()),
         Err(error) => Err(error.into()),
     }

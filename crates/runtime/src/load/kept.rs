@@ -98,7 +98,7 @@ pub(crate) fn kept_beside(
 }
 
 /// What of a row is larger than DynamoDB takes.
-pub(super) fn oversize(model: &Model, kept: &[KeptItem]) -> Option<Misfit> {
+pub(super) fn oversize_of(model: &Model, kept: &[KeptItem]) -> Option<Misfit> {
     for one in kept {
         let size = item_size_bytes(&one.item);
         if size > ITEM_SIZE_BYTES_MAX {

@@ -111,7 +111,7 @@ impl fmt::Display for Misfit {
 
 /// A kind of mistake, how often it was met, and the first of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountedMistake {
     /// The kind.
     pub kind: MisfitKind,
     /// How often.

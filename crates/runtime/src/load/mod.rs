@@ -89,7 +89,7 @@ impl LoadOptions {
 
 /// What was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedRows {
     /// Rows that were written.
     pub rows: u64,
     /// Items that they became: mirrors and guards count.
@@ -99,7 +99,7 @@ pub struct Loaded {
     /// Rows of another program that could not be taken at all: they have no key, or it is taken.
     pub left_out: u64,
     /// With [`LoadOptions::as_is`], what does not fit: how often, and the first lines.
-    pub misfits: Vec<misfit::Counted>,
+    pub misfits: Vec<misfit::CountedMistake>,
 }
 
 /// How far a loading is.
@@ -124,7 +124,7 @@ pub async fn load_rows(
     rows: &dyn RowSource,
     options: &LoadOptions,
     progress: &mut (dyn FnMut(LoadProgress) + Send),
-) -> Result<Loaded, LoadError> {
+) -> Result<LoadedRows, LoadError> {
     engine.learn_guard_form().await?;
     if options.as_is {
         return as_is::load_as_is(engine, rows, options, progress).await;
@@ -138,7 +138,7 @@ pub async fn load_rows(
 /// # Errors
 ///
 /// As [`load_rows`].
-pub async fn load_text(engine: &Engine, text: &str, now: i64) -> Result<Loaded, LoadError> {
+pub async fn load_text(engine: &Engine, text: &str, now: i64) -> Result<LoadedRows, LoadError> {
     load_rows(engine, &TextRows(text), &LoadOptions::at(now), &mut |_| {}).await
 }
 
@@ -147,7 +147,7 @@ pub async fn load_text(engine: &Engine, text: &str, now: i64) -> Result<Loaded, 
 /// # Errors
 ///
 /// What is wrong with the line.
-pub fn items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
+pub fn line_items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
     let given = fill::given_row(model, line, scope).map_err(|misfits| misfit::first_as_error(&misfits))?;
     items_of_row(model, given.entity, &given.row, scope)
 }
@@ -163,7 +163,7 @@ pub fn items_of_row(
     row: &Attributes,
     scope: Scope<'_>,
 ) -> Result<Vec<Item>, RuntimeError> {
-    let mut items = row::encode(model, entity, row, scope)?;
+    let mut items = row::encode_with_mirrors(model, entity, row, scope)?;
     items.extend(
         guards_of_row(model, entity, row, scope)?
             .into_iter()

@@ -7,7 +7,7 @@ use singlet_store::{
     UpdateRequest,
 };
 
-use super::kept::{KeptItem, KeptKind, excluded_rows, kept_items, oversize, place_of};
+use super::kept::{KeptItem, KeptKind, excluded_rows, kept_items, oversize_of, place_of};
 use super::misfit::{Misfit, MisfitKind};
 use super::source::{Pin, item_at, open_version, take_copies};
 use super::survey::is_last_version;
@@ -15,7 +15,7 @@ use super::{GivenRow, Loading};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::write::{GUARD_OWNER, absent_now, key_in};
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// How often a row is made anew because what it depends on changed meanwhile.
 const ATTEMPTS_MAX: u32 = 8;
@@ -25,7 +25,7 @@ const ATTEMPTS_MAX: u32 = 8;
 pub const BY: &str = "$by";
 
 /// What became of a row.
-pub(super) enum Sent {
+pub(super) enum SentRow {
     /// It is there, as so many items.
     Written(u64),
     /// It was there before.
@@ -35,27 +35,27 @@ pub(super) enum Sent {
 }
 
 /// Writes a row, its mirrors and its guards, unless it is there already.
-pub(super) async fn send_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Result<Sent, RuntimeError> {
+pub(super) async fn send_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Result<SentRow, RuntimeError> {
     let (model, entity) = (loading.model(), given.entity);
     for attempt in 1..=ATTEMPTS_MAX {
         let mut row = given.row.clone();
         let pins = match take_copies(loading, entity, &mut row).await? {
             Ok(pins) => pins,
-            Err(misfit) => return Ok(Sent::Refused(misfit)),
+            Err(misfit) => return Ok(SentRow::Refused(misfit)),
         };
-        let row = row::completed(entity, row, loading.scope)?;
+        let row = row::complete_row(entity, row, loading.scope)?;
         let kept = kept_items(model, entity, &row, loading.scope)?;
-        if let Some(misfit) = oversize(model, &kept) {
-            return Ok(Sent::Refused(misfit));
+        if let Some(misfit) = oversize_of(model, &kept) {
+            return Ok(SentRow::Refused(misfit));
         }
         if let Some(misfit) = second_last_version(loading, entity, &row, &kept).await? {
-            return Ok(Sent::Refused(misfit));
+            return Ok(SentRow::Refused(misfit));
         }
-        let mut actions: Vec<Action> = kept.iter().map(|one| Action::keep(loading, entity, one)).collect();
+        let mut actions: Vec<LoadAction> = kept.iter().map(|one| LoadAction::keep(loading, entity, one)).collect();
         actions.extend(excluding(loading, entity, &row)?);
-        actions.extend(pins.into_iter().map(|pin| Action::pin(loading, pin)));
+        actions.extend(pins.into_iter().map(|pin| LoadAction::pin(loading, pin)));
         match send_actions(loading, &actions).await? {
-            Ended::Done => return Ok(Sent::Written(kept.len() as u64)),
+            Ended::Done => return Ok(SentRow::Written(kept.len() as u64)),
             Ended::Failed(failed) => match look_at(loading, given, &actions, failed).await? {
                 Some(sent) => return Ok(sent),
                 None => retry::pause(attempt).await,
@@ -66,7 +66,7 @@ pub(super) async fn send_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Res
 }
 
 /// One action, and what it means that its condition fails.
-pub(super) struct Action {
+pub(super) struct LoadAction {
     write: TransactWrite,
     key: Item,
     means: Means,
@@ -81,7 +81,7 @@ pub(super) enum Means {
     Changed,
 }
 
-impl Action {
+impl LoadAction {
     /// Puts an item where there is none, or where one has expired; versions of one row share the guard of their identity.
     pub(super) fn keep(loading: &Loading<'_>, entity: &Entity, one: &KeptItem) -> Self {
         let model = loading.model();
@@ -100,7 +100,7 @@ impl Action {
                 return_old: false,
             }),
         };
-        Action {
+        LoadAction {
             write,
             key: one.key.clone(),
             means: Means::Kept(one.kind.clone()),
@@ -108,7 +108,7 @@ impl Action {
     }
 
     fn pin(loading: &Loading<'_>, pin: Pin) -> Self {
-        Action {
+        LoadAction {
             write: TransactWrite::Check {
                 table: loading.model().table.name.clone(),
                 key: pin.key.clone(),
@@ -138,9 +138,9 @@ fn share_identity(table: String, one: &KeptItem) -> UpdateRequest {
 }
 
 /// Checks that no row is there that must not be beside this one.
-fn excluding(loading: &Loading<'_>, entity: &Entity, row: &Attributes) -> Result<Vec<Action>, RuntimeError> {
+fn excluding(loading: &Loading<'_>, entity: &Entity, row: &Attributes) -> Result<Vec<LoadAction>, RuntimeError> {
     let model = loading.model();
-    let mut actions: Vec<Action> = Vec::new();
+    let mut actions: Vec<LoadAction> = Vec::new();
     for (other, known) in excluded_rows(model, entity, row, loading.scope)? {
         let Some(key) = place_of(model, other, &known)? else {
             continue;
@@ -148,7 +148,7 @@ fn excluding(loading: &Loading<'_>, entity: &Entity, row: &Attributes) -> Result
         if actions.iter().any(|action| action.key == key) {
             continue;
         }
-        actions.push(Action {
+        actions.push(LoadAction {
             write: TransactWrite::Check {
                 table: model.table.name.clone(),
                 key: key.clone(),
@@ -190,11 +190,11 @@ pub(super) enum Ended {
 }
 
 /// Sends actions as one request: a single put by itself, which costs half.
-pub(super) async fn send_actions(loading: &Loading<'_>, actions: &[Action]) -> Result<Ended, RuntimeError> {
+pub(super) async fn send_actions(loading: &Loading<'_>, actions: &[LoadAction]) -> Result<Ended, RuntimeError> {
     let store = loading.store();
     let outcome = match actions {
         [
-            Action {
+            LoadAction {
                 write: TransactWrite::Put(put),
                 ..
             },
@@ -230,9 +230,9 @@ fn failed_actions(error: &StoreError) -> Vec<(usize, Option<Item>)> {
 async fn look_at(
     loading: &Loading<'_>,
     given: &GivenRow<'_>,
-    actions: &[Action],
+    actions: &[LoadAction],
     failed: Vec<(usize, Option<Item>)>,
-) -> Result<Option<Sent>, RuntimeError> {
+) -> Result<Option<SentRow>, RuntimeError> {
     let mut refused = None;
     for (at, old) in failed {
         let Some(action) = actions.get(at) else { continue };
@@ -244,27 +244,27 @@ async fn look_at(
             // Gone meanwhile: it may be written now.
             let Some(there) = there else { return Ok(None) };
             return Ok(Some(match is_given(loading, given, &there)? {
-                true => Sent::There,
-                false => Sent::Refused(same_key(loading, given.entity, &there)),
+                true => SentRow::There,
+                false => SentRow::Refused(same_key(loading, given.entity, &there)),
             }));
         }
-        refused = refused.or(refusal(&action.means));
+        refused = refused.or(action_refusal(&action.means));
     }
-    Ok(refused.map(Sent::Refused))
+    Ok(refused.map(SentRow::Refused))
 }
 
 /// Whether an item is the row of a line: it has every value that the line states.
 fn is_given(loading: &Loading<'_>, given: &GivenRow<'_>, item: &Item) -> Result<bool, RuntimeError> {
-    if !stream::is_of(loading.model(), given.entity, item) {
+    if !range_rows::is_row_of(loading.model(), given.entity, item) {
         return Ok(false);
     }
-    let stored = row::stored(given.entity, item)?;
+    let stored = row::decode_as_stored(given.entity, item)?;
     let same = |name: &String| stored.get(name) == given.row.get(name);
     Ok(given.stated.iter().all(same))
 }
 
 fn same_key(loading: &Loading<'_>, entity: &Entity, there: &Item) -> Misfit {
-    let reason = match stream::is_of(loading.model(), entity, there) {
+    let reason = match range_rows::is_row_of(loading.model(), entity, there) {
         true => "the table has another row with this key",
         false => "the table has a row of another kind with this key",
     };
@@ -272,7 +272,7 @@ fn same_key(loading: &Loading<'_>, entity: &Entity, there: &Item) -> Misfit {
 }
 
 /// What is said of an action whose condition failed.
-pub(super) fn refusal(means: &Means) -> Option<Misfit> {
+pub(super) fn action_refusal(means: &Means) -> Option<Misfit> {
     Some(match means {
         Means::Kept(KeptKind::Own) => Misfit::new(MisfitKind::SameKey, "the table has another row with this key"),
         Means::Kept(KeptKind::Mirror(name)) => {
@@ -295,7 +295,7 @@ pub(super) fn refusal(means: &Means) -> Option<Misfit> {
     })
 }
 
-impl Action {
+impl LoadAction {
     /// What it means that its condition fails.
     pub(super) fn means(&self) -> &Means {
         &self.means

@@ -5,7 +5,7 @@ use singlet_model::expression::ExprKind;
 use singlet_model::model::{Attribute, Copy, Entity, Kept};
 use singlet_store::{Condition, GetRequest, KeyRange, Path, QueryRequest};
 
-use super::fill::pointer;
+use super::fill::attribute_pointer;
 use super::kept::key_values;
 use super::misfit::{Misfit, MisfitKind};
 use super::{LoadOptions, Loading};
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
 use crate::write::key_in;
-use crate::{retry, row, stream, values};
+use crate::{range_rows, retry, row, values};
 
 /// A condition on another item than those of the row.
 pub(super) struct Pin {
@@ -47,7 +47,9 @@ pub(super) async fn take_copies(
             }
             let name = loading.model().catalog.name(copy.entity);
             let reason = format!("there is no `{name}` to copy this from");
-            return Ok(Err(Misfit::new(MisfitKind::Source, reason).at(pointer(&attribute.name))));
+            return Ok(Err(
+                Misfit::new(MisfitKind::Source, reason).at(attribute_pointer(&attribute.name))
+            ));
         };
         let value = source.get(&copy.attribute);
         if let Some(stated) = row.get(&attribute.name).filter(|stated| Some(*stated) != value) {
@@ -75,7 +77,7 @@ fn unlike_source(
         "this copies `{}` of `{name}`, which is {says}, not {stated}",
         copy.attribute
     );
-    Misfit::new(MisfitKind::Source, reason).at(pointer(&attribute.name))
+    Misfit::new(MisfitKind::Source, reason).at(attribute_pointer(&attribute.name))
 }
 
 /// The source must still say the same when the row is written.
@@ -138,10 +140,10 @@ async fn source_of_copy(
         Some(_) => open_version(loading, source, &known).await?,
         None => stored_item(loading, source, &known).await?,
     };
-    let Some(item) = item.filter(|item| stream::is_of(loading.model(), source, item)) else {
+    let Some(item) = item.filter(|item| range_rows::is_row_of(loading.model(), source, item)) else {
         return Ok(None);
     };
-    let row = row::decode(loading.model(), source, &item, loading.scope)?;
+    let row = row::decode_live(loading.model(), source, &item, loading.scope)?;
     let row = row.filter(|row| !is_deleted(source, row));
     Ok(row.map(|row| (row, item)))
 }
@@ -206,10 +208,10 @@ pub(super) async fn open_version(
     loop {
         let page = retry::retried(loading.engine.bounds(), || loading.store().query(&request)).await?;
         for item in page.items {
-            if !stream::is_of(model, entity, &item) {
+            if !range_rows::is_row_of(model, entity, &item) {
                 continue;
             }
-            let row = row::stored(entity, &item)?;
+            let row = row::decode_as_stored(entity, &item)?;
             let same = identity.iter().all(|(name, value)| row.get(*name) == Some(*value));
             if same && row.contains_key(&history.at) && !row.contains_key(&history.until) {
                 return Ok(Some(item));

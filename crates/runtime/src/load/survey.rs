@@ -15,7 +15,7 @@ use singlet_model::Model;
 use singlet_model::model::Entity;
 
 use super::fill::{GivenRow, given_row};
-use super::kept::{KeptKind, excluded_rows, kept_items, oversize, place_of};
+use super::kept::{KeptKind, excluded_rows, kept_items, oversize_of, place_of};
 use super::lines::{Line, Lines, RowSource};
 use super::misfit::{LoadError, Misfit, MisfitKind};
 use super::{LoadOptions, LoadProgress, LoadScope, Loading};
@@ -43,7 +43,7 @@ pub(super) fn survey_rows(
         scope: names.scope(engine, options.now),
         options,
     };
-    let mut numbers = Numbers::new(options.bounds.claims_max);
+    let mut numbers = ClaimNumbers::new(options.bounds.claims_max);
     let mut misfits = Misfits::new(options.bounds.misfits_max);
     for line in Lines::open(rows)? {
         let line = line?;
@@ -80,7 +80,7 @@ pub(super) fn survey_rows(
 }
 
 /// Something that a row has and no other may have, or that must not be there beside it.
-pub(super) struct Claim {
+pub(super) struct UniqueClaim {
     /// What is claimed.
     text: String,
     /// How it is called.
@@ -96,7 +96,7 @@ enum ClaimKind {
     Excluded(String),
 }
 
-impl Claim {
+impl UniqueClaim {
     fn is_excluding(&self) -> bool {
         matches!(self.what, ClaimKind::Excluded(_))
     }
@@ -135,7 +135,7 @@ impl Claim {
 }
 
 /// What the row of a line claims, or everything that is wrong with the line.
-fn claims_of_line(loading: &Loading<'_>, line: &Line) -> Result<Vec<Claim>, Vec<Misfit>> {
+fn claims_of_line(loading: &Loading<'_>, line: &Line) -> Result<Vec<UniqueClaim>, Vec<Misfit>> {
     let text = line.text.as_ref().map_err(|misfit| vec![misfit.clone()])?;
     let numbered = |misfits: Vec<Misfit>| -> Vec<Misfit> {
         let each = misfits.into_iter();
@@ -145,7 +145,7 @@ fn claims_of_line(loading: &Loading<'_>, line: &Line) -> Result<Vec<Claim>, Vec<
     claims_of_row(loading, &given).map_err(|misfit| vec![misfit.of(&given.entity.name).in_line(line.number)])
 }
 
-fn claims_of_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Result<Vec<Claim>, Misfit> {
+fn claims_of_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Result<Vec<UniqueClaim>, Misfit> {
     let (model, entity) = (loading.model(), given.entity);
     let no_key = |error: RuntimeError| Misfit::new(MisfitKind::NoKey, error.to_string());
     let kept = match kept_items(model, entity, &given.row, loading.scope) {
@@ -154,7 +154,7 @@ fn claims_of_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Result<Vec<Clai
         Err(_) if lacks_copy(entity, &given.row) => return Ok(Vec::new()),
         Err(error) => return Err(no_key(error)),
     };
-    if let Some(misfit) = oversize(model, &kept) {
+    if let Some(misfit) = oversize_of(model, &kept) {
         return Err(misfit);
     }
     let mut claims = Vec::new();
@@ -183,8 +183,8 @@ fn claims_of_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Result<Vec<Clai
     Ok(claims)
 }
 
-fn claim(entity: &Entity, what: ClaimKind, text: String) -> Claim {
-    Claim {
+fn claim(entity: &Entity, what: ClaimKind, text: String) -> UniqueClaim {
+    UniqueClaim {
         text,
         what,
         entity: entity.name.clone(),
@@ -213,7 +213,7 @@ fn key_text(model: &Model, key: &Item) -> String {
 }
 
 /// The numbers of claims, as many as the bound allows at a time.
-struct Numbers {
+struct ClaimNumbers {
     most: usize,
     claimed: Vec<u64>,
     excluded: Vec<u64>,
@@ -223,9 +223,9 @@ struct Numbers {
     part: u64,
 }
 
-impl Numbers {
+impl ClaimNumbers {
     fn new(most: usize) -> Self {
-        Numbers {
+        ClaimNumbers {
             most: most.max(1),
             claimed: Vec::new(),
             excluded: Vec::new(),
@@ -234,7 +234,7 @@ impl Numbers {
         }
     }
 
-    fn add(&mut self, claims: &[Claim]) {
+    fn add(&mut self, claims: &[UniqueClaim]) {
         for claim in claims {
             let number = claim.number();
             if number & (self.parts - 1) != self.part {
@@ -279,7 +279,7 @@ impl Numbers {
 /// Reads the file once more for the claims that seem to be made twice.
 fn name_lines(loading: &Loading<'_>, rows: &dyn RowSource, suspects: &BTreeSet<u64>) -> Result<(), LoadError> {
     let mut claimed: HashMap<String, u64> = HashMap::new();
-    let mut excluded: HashMap<String, (u64, Claim)> = HashMap::new();
+    let mut excluded: HashMap<String, (u64, UniqueClaim)> = HashMap::new();
     let mut misfits = Misfits::new(loading.options.bounds.misfits_max);
     for line in Lines::open(rows)? {
         let line = line?;

@@ -12,8 +12,8 @@ use singlet_model::types::EntityId;
 use super::fill::{entity_and_fields, given_row};
 use super::lines::{Line, Lines, RowSource};
 use super::misfit::{LoadError, Misfit, MisfitKind};
-use super::send::{Sent, send_row};
-use super::{LoadOptions, LoadProgress, LoadScope, Loaded, Loading};
+use super::send::{SentRow, send_row};
+use super::{LoadOptions, LoadProgress, LoadScope, LoadedRows, Loading};
 use crate::engine::Engine;
 
 /// Writes the rows.
@@ -26,7 +26,7 @@ pub(super) async fn write_rows(
     rows: &dyn RowSource,
     options: &LoadOptions,
     progress: &mut (dyn FnMut(LoadProgress) + Send),
-) -> Result<Loaded, LoadError> {
+) -> Result<LoadedRows, LoadError> {
     let names = LoadScope::new();
     let loading = Loading {
         engine,
@@ -34,7 +34,7 @@ pub(super) async fn write_rows(
         options,
     };
     let ranks = Ranks::of(engine.model());
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedRows::default();
     for rank in 0..=ranks.last {
         let mut is_first = true;
         loop {
@@ -54,7 +54,7 @@ pub(super) async fn write_rows(
 
 /// What one reading of the file for one rank did.
 #[derive(Default)]
-struct Turn {
+struct RankTurn {
     written: u64,
     there: u64,
     /// The first row whose source is not there yet.
@@ -65,10 +65,10 @@ async fn write_rank(
     loading: &Loading<'_>,
     rows: &dyn RowSource,
     (ranks, rank): (&Ranks, u32),
-    loaded: &mut Loaded,
+    loaded: &mut LoadedRows,
     progress: &mut (dyn FnMut(LoadProgress) + Send),
-) -> Result<Turn, LoadError> {
-    let mut turn = Turn::default();
+) -> Result<RankTurn, LoadError> {
+    let mut turn = RankTurn::default();
     let sending = Lines::open(rows)?.map(|line| write_line(loading, (ranks, rank), line));
     // In the order of the file: of several rows that are refused, the first is named.
     let mut sending = stream::iter(sending).buffered(loading.options.bounds.rows_at_once_max.max(1));
@@ -76,13 +76,13 @@ async fn write_rank(
         let (line, bytes, sent) = sent?;
         match sent {
             None => {}
-            Some(Sent::Written(items)) => {
+            Some(SentRow::Written(items)) => {
                 turn.written += 1;
                 loaded.rows += 1;
                 loaded.items += items;
             }
-            Some(Sent::There) => turn.there += 1,
-            Some(Sent::Refused(misfit)) => {
+            Some(SentRow::There) => turn.there += 1,
+            Some(SentRow::Refused(misfit)) => {
                 let misfit = misfit.in_line(line);
                 let waits = misfit.kind == MisfitKind::Source && ranks.copies_itself(misfit.entity.as_deref());
                 match waits {
@@ -100,7 +100,7 @@ async fn write_rank(
     Ok(turn)
 }
 
-fn refused(misfit: Misfit, loaded: &Loaded) -> LoadError {
+fn refused(misfit: Misfit, loaded: &LoadedRows) -> LoadError {
     LoadError::Table {
         misfit: Box::new(misfit),
         rows: loaded.rows,
@@ -112,7 +112,7 @@ async fn write_line(
     loading: &Loading<'_>,
     (ranks, rank): (&Ranks, u32),
     line: std::io::Result<Line>,
-) -> Result<(u64, u64, Option<Sent>), LoadError> {
+) -> Result<(u64, u64, Option<SentRow>), LoadError> {
     let line = line?;
     let changed = |misfits: Vec<Misfit>| match misfits.into_iter().next() {
         Some(misfit) => LoadError::file(misfit.in_line(line.number)),
@@ -127,7 +127,7 @@ async fn write_line(
     }
     let given = given_row(loading.model(), text, loading.scope).map_err(changed)?;
     let sent = match send_row(loading, &given).await? {
-        Sent::Refused(misfit) => Sent::Refused(misfit.of(&given.entity.name)),
+        SentRow::Refused(misfit) => SentRow::Refused(misfit.of(&given.entity.name)),
         sent => sent,
     };
     Ok((line.number, line.bytes, Some(sent)))

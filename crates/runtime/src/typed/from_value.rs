@@ -15,20 +15,20 @@ use singlet_item::{Number, Value};
 /// # Errors
 ///
 /// Where it is not of the type, with the place in it.
-pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, Misfit> {
+pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, TypeMisfit> {
     T::deserialize(From(value))
 }
 
 /// Why a value is not of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct TypeMisfit {
     /// Where, as a JSON pointer; empty for the whole.
     pub pointer: String,
     /// Why.
     pub reason: String,
 }
 
-impl Misfit {
+impl TypeMisfit {
     fn under(mut self, step: impl fmt::Display) -> Self {
         let step = step.to_string().replace('~', "~0").replace('/', "~1");
         self.pointer = format!("/{step}{}", self.pointer);
@@ -36,7 +36,7 @@ impl Misfit {
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for TypeMisfit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pointer.is_empty() {
             true => out.write_str(&self.reason),
@@ -45,11 +45,11 @@ impl fmt::Display for Misfit {
     }
 }
 
-impl std::error::Error for Misfit {}
+impl std::error::Error for TypeMisfit {}
 
-impl serde::de::Error for Misfit {
+impl serde::de::Error for TypeMisfit {
     fn custom<T: fmt::Display>(reason: T) -> Self {
-        Misfit {
+        TypeMisfit {
             pointer: String::new(),
             reason: reason.to_string(),
         }
@@ -66,16 +66,16 @@ fn double(number: Number) -> Option<f64> {
     (again == number).then_some(double)
 }
 
-fn too_wide<T>(number: Number) -> Result<T, Misfit> {
-    Err(Misfit::custom(format!(
+fn too_wide<T>(number: Number) -> Result<T, TypeMisfit> {
+    Err(TypeMisfit::custom(format!(
         "`{number}` does not fit exactly: take it as text"
     )))
 }
 
 impl<'de> Deserializer<'de> for From<'_> {
-    type Error = Misfit;
+    type Error = TypeMisfit;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         match self.0 {
             Value::S(text) => visitor.visit_str(text),
             Value::N(number) => match (number.to_i64(), number.to_u64(), double(*number)) {
@@ -91,14 +91,14 @@ impl<'de> Deserializer<'de> for From<'_> {
             Value::Ss(words) => sequence(words.iter().map(|word| Element::Own(Value::S(word.clone()))), visitor),
             Value::Ns(numbers) => sequence(numbers.iter().map(|number| Element::Own(Value::N(*number))), visitor),
             Value::Bs(all) => sequence(all.iter().map(|bytes| Element::Own(Value::B(bytes.clone()))), visitor),
-            Value::M(entries) => visitor.visit_map(Entries {
+            Value::M(entries) => visitor.visit_map(MapEntries {
                 entries: entries.iter(),
                 value: None,
             }),
         }
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         match self.0 {
             Value::N(number) => match double(*number) {
                 Some(double) => visitor.visit_f64(double),
@@ -108,7 +108,7 @@ impl<'de> Deserializer<'de> for From<'_> {
         }
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         let Value::N(number) = self.0 else {
             return self.deserialize_any(visitor);
         };
@@ -120,7 +120,7 @@ impl<'de> Deserializer<'de> for From<'_> {
         }
     }
 
-    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         match self.0 {
             Value::N(number) => match number.to_string().parse().ok() {
                 Some(integer) => visitor.visit_i128(integer),
@@ -130,7 +130,7 @@ impl<'de> Deserializer<'de> for From<'_> {
         }
     }
 
-    fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         match self.0 {
             Value::N(number) => match number.to_string().parse().ok() {
                 Some(integer) => visitor.visit_u128(integer),
@@ -141,25 +141,25 @@ impl<'de> Deserializer<'de> for From<'_> {
     }
 
     /// A number is also its decimal text: so types of exact numbers take it.
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         match self.0 {
             Value::N(number) => visitor.visit_string(number.to_string()),
             _ => self.deserialize_any(visitor),
         }
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         match self.0 {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, TypeMisfit> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -168,7 +168,7 @@ impl<'de> Deserializer<'de> for From<'_> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Misfit> {
+    ) -> Result<V::Value, TypeMisfit> {
         match self.0 {
             Value::S(word) => visitor.visit_enum(Variant { word, value: None }),
             Value::M(entries) if entries.len() == 1 => match entries.iter().next() {
@@ -197,19 +197,19 @@ enum Element<'a> {
 fn sequence<'a, 'de, V: Visitor<'de>>(
     elements: impl Iterator<Item = Element<'a>>,
     visitor: V,
-) -> Result<V::Value, Misfit> {
-    visitor.visit_seq(Elements { elements, at: 0 })
+) -> Result<V::Value, TypeMisfit> {
+    visitor.visit_seq(ListElements { elements, at: 0 })
 }
 
-struct Elements<I> {
+struct ListElements<I> {
     elements: I,
     at: usize,
 }
 
-impl<'a, 'de, I: Iterator<Item = Element<'a>>> SeqAccess<'de> for Elements<I> {
-    type Error = Misfit;
+impl<'a, 'de, I: Iterator<Item = Element<'a>>> SeqAccess<'de> for ListElements<I> {
+    type Error = TypeMisfit;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, TypeMisfit> {
         let Some(element) = self.elements.next() else {
             return Ok(None);
         };
@@ -223,36 +223,36 @@ impl<'a, 'de, I: Iterator<Item = Element<'a>>> SeqAccess<'de> for Elements<I> {
     }
 }
 
-struct Entries<'a> {
+struct MapEntries<'a> {
     entries: std::collections::btree_map::Iter<'a, String, Value>,
     value: Option<(&'a str, &'a Value)>,
 }
 
-impl<'de> MapAccess<'de> for Entries<'_> {
-    type Error = Misfit;
+impl<'de> MapAccess<'de> for MapEntries<'_> {
+    type Error = TypeMisfit;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, TypeMisfit> {
         let Some((name, value)) = self.entries.next() else {
             return Ok(None);
         };
         self.value = Some((name, value));
-        seed.deserialize(Name(name)).map(Some)
+        seed.deserialize(EntryName(name)).map(Some)
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Misfit> {
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, TypeMisfit> {
         let Some((name, value)) = self.value.take() else {
-            return Err(Misfit::custom("a value is asked for before its name"));
+            return Err(TypeMisfit::custom("a value is asked for before its name"));
         };
         seed.deserialize(From(value)).map_err(|misfit| misfit.under(name))
     }
 }
 
 /// The name of an entry, which may be the spelling of a number.
-struct Name<'a>(&'a str);
+struct EntryName<'a>(&'a str);
 
 macro_rules! spelled {
     ($($method:ident: $visit:ident),*) => { $(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
             match self.0.parse() {
                 Ok(spelled) => visitor.$visit(spelled),
                 Err(_) => visitor.visit_str(self.0),
@@ -261,8 +261,8 @@ macro_rules! spelled {
     )* };
 }
 
-impl<'de> Deserializer<'de> for Name<'_> {
-    type Error = Misfit;
+impl<'de> Deserializer<'de> for EntryName<'_> {
+    type Error = TypeMisfit;
 
     spelled! {
         deserialize_bool: visit_bool,
@@ -270,11 +270,11 @@ impl<'de> Deserializer<'de> for Name<'_> {
         deserialize_u8: visit_u8, deserialize_u16: visit_u16, deserialize_u32: visit_u32, deserialize_u64: visit_u64
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, TypeMisfit> {
         visitor.visit_str(self.0)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, TypeMisfit> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -283,7 +283,7 @@ impl<'de> Deserializer<'de> for Name<'_> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Misfit> {
+    ) -> Result<V::Value, TypeMisfit> {
         visitor.visit_enum(StrDeserializer::new(self.0))
     }
 
@@ -299,36 +299,36 @@ struct Variant<'a> {
 }
 
 impl<'a, 'de> EnumAccess<'de> for Variant<'a> {
-    type Error = Misfit;
+    type Error = TypeMisfit;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Misfit> {
-        let variant = seed.deserialize(StrDeserializer::<Misfit>::new(self.word))?;
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), TypeMisfit> {
+        let variant = seed.deserialize(StrDeserializer::<TypeMisfit>::new(self.word))?;
         Ok((variant, self))
     }
 }
 
 impl<'de> VariantAccess<'de> for Variant<'_> {
-    type Error = Misfit;
+    type Error = TypeMisfit;
 
-    fn unit_variant(self) -> Result<(), Misfit> {
+    fn unit_variant(self) -> Result<(), TypeMisfit> {
         match self.value {
             None | Some(Value::Null) => Ok(()),
-            Some(_) => Err(Misfit::invalid_type(Unexpected::NewtypeVariant, &"a word alone")),
+            Some(_) => Err(TypeMisfit::invalid_type(Unexpected::NewtypeVariant, &"a word alone")),
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Misfit> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, TypeMisfit> {
         let value = From(self.value.unwrap_or(&Value::Null));
         seed.deserialize(value).map_err(|misfit| misfit.under(self.word))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Misfit> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, TypeMisfit> {
         let value = From(self.value.unwrap_or(&Value::Null));
         value.deserialize_any(visitor).map_err(|misfit| misfit.under(self.word))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Misfit> {
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, TypeMisfit> {
         let value = From(self.value.unwrap_or(&Value::Null));
         value.deserialize_any(visitor).map_err(|misfit| misfit.under(self.word))
     }

@@ -59,13 +59,13 @@ macro_rules! numbers {
 impl Serializer for Into {
     type Ok = Value;
     type Error = Unstorable;
-    type SerializeSeq = Elements;
-    type SerializeTuple = Elements;
-    type SerializeTupleStruct = Elements;
-    type SerializeTupleVariant = Elements;
-    type SerializeMap = Entries;
-    type SerializeStruct = Entries;
-    type SerializeStructVariant = Entries;
+    type SerializeSeq = ListBuilder;
+    type SerializeTuple = ListBuilder;
+    type SerializeTupleStruct = ListBuilder;
+    type SerializeTupleVariant = ListBuilder;
+    type SerializeMap = MapBuilder;
+    type SerializeStruct = MapBuilder;
+    type SerializeStructVariant = MapBuilder;
 
     numbers! {
         serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64, serialize_i128: i128,
@@ -123,16 +123,16 @@ impl Serializer for Into {
         Ok(tagged(variant, value.serialize(self)?))
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Elements, Unstorable> {
-        Ok(Elements::default())
+    fn serialize_seq(self, _: Option<usize>) -> Result<ListBuilder, Unstorable> {
+        Ok(ListBuilder::default())
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Elements, Unstorable> {
-        Ok(Elements::default())
+    fn serialize_tuple(self, _: usize) -> Result<ListBuilder, Unstorable> {
+        Ok(ListBuilder::default())
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Elements, Unstorable> {
-        Ok(Elements::default())
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<ListBuilder, Unstorable> {
+        Ok(ListBuilder::default())
     }
 
     fn serialize_tuple_variant(
@@ -141,19 +141,19 @@ impl Serializer for Into {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Elements, Unstorable> {
-        Ok(Elements {
+    ) -> Result<ListBuilder, Unstorable> {
+        Ok(ListBuilder {
             variant: Some(variant),
-            ..Elements::default()
+            ..ListBuilder::default()
         })
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Entries, Unstorable> {
-        Ok(Entries::default())
+    fn serialize_map(self, _: Option<usize>) -> Result<MapBuilder, Unstorable> {
+        Ok(MapBuilder::default())
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Entries, Unstorable> {
-        Ok(Entries::default())
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<MapBuilder, Unstorable> {
+        Ok(MapBuilder::default())
     }
 
     fn serialize_struct_variant(
@@ -162,21 +162,21 @@ impl Serializer for Into {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Entries, Unstorable> {
-        Ok(Entries {
+    ) -> Result<MapBuilder, Unstorable> {
+        Ok(MapBuilder {
             variant: Some(variant),
-            ..Entries::default()
+            ..MapBuilder::default()
         })
     }
 }
 
 #[derive(Default)]
-struct Elements {
+struct ListBuilder {
     elements: Vec<Value>,
     variant: Option<&'static str>,
 }
 
-impl Elements {
+impl ListBuilder {
     fn add<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unstorable> {
         self.elements.push(value.serialize(Into)?);
         Ok(())
@@ -193,7 +193,7 @@ impl Elements {
 
 macro_rules! sequences {
     ($($trait:ident::$method:ident),*) => { $(
-        impl ser::$trait for Elements {
+        impl ser::$trait for ListBuilder {
             type Ok = Value;
             type Error = Unstorable;
 
@@ -216,13 +216,13 @@ sequences!(
 );
 
 #[derive(Default)]
-struct Entries {
+struct MapBuilder {
     entries: BTreeMap<String, Value>,
     key: Option<String>,
     variant: Option<&'static str>,
 }
 
-impl Entries {
+impl MapBuilder {
     fn value(self) -> Value {
         let map = Value::M(self.entries);
         match self.variant {
@@ -232,7 +232,7 @@ impl Entries {
     }
 }
 
-impl ser::SerializeMap for Entries {
+impl ser::SerializeMap for MapBuilder {
     type Ok = Value;
     type Error = Unstorable;
 
@@ -258,7 +258,7 @@ impl ser::SerializeMap for Entries {
 
 macro_rules! structs {
     ($($trait:ident),*) => { $(
-        impl ser::$trait for Entries {
+        impl ser::$trait for MapBuilder {
             type Ok = Value;
             type Error = Unstorable;
 

@@ -9,8 +9,8 @@ use singlet_model::spelling::canonical_text;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, Type};
 
 use super::{
-    Invalid, check_length, check_text, degrees, described, from_text, instant_limits, number_fits, number_value,
-    on_earth, set,
+    Invalid, check_length, check_text, from_text, instant_limits, number_fits, number_value, on_earth, place_degrees,
+    set, type_words,
 };
 
 /// A value as it is stored, if it is one of the type: arguments of programs that embed the engine come like this.
@@ -22,13 +22,13 @@ pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
     as_stored(value, ty).map(Cow::into_owned)
 }
 
-/// The same without a copy where the value is spelled as it is stored, as most are.
+/// A value as it is stored, if it is one of the type; borrowed where it is spelled so already, as most are.
 ///
 /// # Errors
 ///
 /// As [`checked`].
 pub fn as_stored<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>, Invalid> {
-    let wrong = || Err(Invalid::new(format!("this must be {}", described(ty))));
+    let wrong = || Err(Invalid::new(format!("this must be {}", type_words(ty))));
     let same = || Ok(Cow::Borrowed(value));
     let number = |number: Number, limits: &NumberLimits| match number_fits(number, ty, limits) {
         true => same(),
@@ -41,7 +41,7 @@ pub fn as_stored<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>, Inva
         (
             Value::S(text),
             Type::Int(_) | Type::Number(_) | Type::Version | Type::Seconds | Type::Millis | Type::Bool | Type::Geo(_),
-        ) => Err(Invalid::new(format!("`{text}` must be {}", described(ty)))),
+        ) => Err(Invalid::new(format!("`{text}` must be {}", type_words(ty)))),
         (Value::S(_), Type::List(..) | Type::Set(..) | Type::Map(..) | Type::Object(_) | Type::Bytes(_)) => wrong(),
         (Value::S(text), Type::Text(limits)) => check_text(text, limits).and_then(|()| same()),
         (Value::S(text), Type::Enum(words)) if words.members.contains(text) => same(),
@@ -110,7 +110,7 @@ fn checked_fields(entries: &BTreeMap<String, Value>, object: &ObjectType) -> Res
 
 fn checked_place(entries: &BTreeMap<String, Value>) -> Result<Value, Invalid> {
     let mut map = BTreeMap::new();
-    for (name, degrees) in degrees() {
+    for (name, degrees) in place_degrees() {
         let value = entries
             .get(name)
             .ok_or_else(|| Invalid::new("this is missing").under(name))?;

@@ -20,14 +20,14 @@ pub struct JsonPieces {
 /// A list or an object of which some is still to be written.
 #[derive(Debug)]
 struct Level {
-    rest: Rest,
+    rest: RestPieces,
     is_first: bool,
     /// Whether its end is written too.
     closes: bool,
 }
 
 #[derive(Debug)]
-enum Rest {
+enum RestPieces {
     List(vec::IntoIter<Value>),
     Object(btree_map::IntoIter<String, Value>),
 }
@@ -45,7 +45,7 @@ impl JsonPieces {
     pub fn of_open_object(members: Attributes) -> Self {
         JsonPieces {
             next: None,
-            open: vec![Level::new(Rest::Object(members.into_iter()), false)],
+            open: vec![Level::new(RestPieces::Object(members.into_iter()), false)],
         }
     }
 
@@ -68,8 +68,8 @@ impl JsonPieces {
     /// Writes a value, or where it is a list or an object only how it begins.
     fn begin(&mut self, out: &mut Vec<u8>, value: Value) {
         let rest = match value {
-            Value::L(elements) => Rest::List(elements.into_iter()),
-            Value::M(members) => Rest::Object(members.into_iter()),
+            Value::L(elements) => RestPieces::List(elements.into_iter()),
+            Value::M(members) => RestPieces::Object(members.into_iter()),
             leaf @ (Value::S(_)
             | Value::N(_)
             | Value::B(_)
@@ -86,7 +86,7 @@ impl JsonPieces {
 }
 
 impl Level {
-    fn new(rest: Rest, closes: bool) -> Self {
+    fn new(rest: RestPieces, closes: bool) -> Self {
         Level {
             rest,
             is_first: true,
@@ -96,16 +96,16 @@ impl Level {
 
     fn brackets(&self) -> (u8, u8) {
         match self.rest {
-            Rest::List(_) => (b'[', b']'),
-            Rest::Object(_) => (b'{', b'}'),
+            RestPieces::List(_) => (b'[', b']'),
+            RestPieces::Object(_) => (b'{', b'}'),
         }
     }
 
     /// Goes on to the next value, or writes the end.
     fn step(&mut self, out: &mut Vec<u8>) -> Option<Value> {
         let (name, value) = match &mut self.rest {
-            Rest::List(elements) => (None, elements.next()),
-            Rest::Object(members) => members
+            RestPieces::List(elements) => (None, elements.next()),
+            RestPieces::Object(members) => members
                 .next()
                 .map_or((None, None), |(name, value)| (Some(name), Some(value))),
         };

@@ -33,7 +33,7 @@ impl Tree {
     pub fn parse(text: &str) -> Result<Self, String> {
         // What is left to the reader below is known to be well formed.
         serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string())?;
-        Reader { rest: text.as_bytes() }.value(0)
+        JsonReader { rest: text.as_bytes() }.value(0)
     }
 
     /// The member of that name.
@@ -65,11 +65,11 @@ impl From<&Json> for Tree {
 }
 
 /// What is left of a text that is JSON.
-struct Reader<'a> {
+struct JsonReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn value(&mut self, depth: usize) -> Result<Tree, String> {
         match self.next_byte() {
             Some(b'{' | b'[') if depth == NESTING_MAX => Err(format!("it is nested deeper than {NESTING_MAX} levels")),

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::model::{Entity, IndexEntry, Step, Stored};
-use singlet_plan::write::Default as Why;
+use singlet_plan::write::DefaultRefusal;
 use singlet_store::{Path, SetOperand, Update};
 
 use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::Guards;
-use super::touched::{Action, Before, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
-use super::{Stop, mistake, send};
+use super::touched::{
+    Before, Doing, Parts, RowCheck, Touched, TouchedChange, WriteAction, absent_now, present_item, stored_name,
+};
+use super::{AttemptStop, internal_mistake, send};
 use crate::by_key::primary_key;
 use crate::load::BY;
 use crate::row;
@@ -19,16 +21,16 @@ use crate::scope::Attributes;
 
 impl<'a> Attempt<'a> {
     /// The actions that a row's change becomes.
-    pub fn actions_of(&self, at: usize, parts: Parts<'a>) -> Result<Vec<Action<'a>>, Stop> {
+    pub fn actions_of(&self, at: usize, parts: Parts<'a>) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let touched = self.touched(at)?;
         let Parts { key, checks, others } = parts;
         let mut actions = match touched.change {
-            Change::Nothing => self.check_of(touched, key, checks)?,
-            Change::Create => self.put_of(touched, key, checks)?,
-            Change::Update if touched.entity.history.is_some() => Vec::new(),
-            Change::Update if touched.is_read() => self.update_of(touched, key, checks)?,
-            Change::Update => vec![self.blind_of(touched, key, checks)?],
-            Change::Delete => self.delete_of(touched, key, checks)?,
+            TouchedChange::Nothing => self.check_of(touched, key, checks)?,
+            TouchedChange::Create => self.put_of(touched, key, checks)?,
+            TouchedChange::Update if touched.entity.history.is_some() => Vec::new(),
+            TouchedChange::Update if touched.is_read() => self.update_of(touched, key, checks)?,
+            TouchedChange::Update => vec![self.blind_of(touched, key, checks)?],
+            TouchedChange::Delete => self.delete_of(touched, key, checks)?,
         };
         actions.extend(others);
         Ok(actions)
@@ -36,12 +38,12 @@ impl<'a> Attempt<'a> {
 
     /// Where something follows the changes of an entity, a state that time has ended is stored in a write of its own before the row
     /// is written: whoever follows sees both changes. Then all is evaluated anew.
-    pub async fn store_lapses(&mut self) -> Result<(), Stop> {
+    pub async fn store_lapses(&mut self) -> Result<(), AttemptStop> {
         let model = self.operation.model;
         for at in 0..self.rows.len() {
             let touched = self.touched(at)?;
             let entity = touched.entity;
-            let is_changed = matches!(touched.change, Change::Update | Change::Delete);
+            let is_changed = matches!(touched.change, TouchedChange::Update | TouchedChange::Delete);
             if !is_changed || !model.is_followed(entity.id) || entity.history.is_some() {
                 continue;
             }
@@ -49,7 +51,7 @@ impl<'a> Attempt<'a> {
             let Some(item) = touched.item().filter(|_| touched.row().is_some()) else {
                 continue;
             };
-            let Some(row) = row::lapsed_once(entity, &row::stored(entity, item)?, self.scope(None))? else {
+            let Some(row) = row::lapsed_once(entity, &row::decode_as_stored(entity, item)?, self.scope(None))? else {
                 continue;
             };
             let mut lapsed = Touched::new(entity, touched.key.clone(), touched.named.clone());
@@ -58,28 +60,33 @@ impl<'a> Attempt<'a> {
                 row: Some(row.clone()),
             };
             let actions = self.lapse_of(lapsed, row)?;
-            send::send(self.operation, actions, false, &mut self.consumed).await?;
-            return Err(Stop::Again);
+            send::send_actions(self.operation, actions, false, &mut self.consumed).await?;
+            return Err(AttemptStop::Again);
         }
         Ok(())
     }
 
     /// What stores a row as it is seen, on condition of what was read. Its version stays: for a reader nothing changes.
-    pub fn lapse_of(&self, mut lapsed: Touched<'a>, row: Attributes) -> Result<Vec<Action<'a>>, Stop> {
-        lapsed.after = Some(row::completed(lapsed.entity, row, self.scope(None))?);
-        lapsed.change = Change::Update;
+    pub fn lapse_of(&self, mut lapsed: Touched<'a>, row: Attributes) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
+        lapsed.after = Some(row::complete_row(lapsed.entity, row, self.scope(None))?);
+        lapsed.change = TouchedChange::Update;
         lapsed.used.whole = true;
         self.update_of(&lapsed, lapsed.key.clone(), Vec::new())
     }
 
-    fn check_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
+    fn check_of(
+        &self,
+        touched: &Touched<'a>,
+        key: Item,
+        mut checks: Vec<RowCheck<'a>>,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         if touched.entity.history.is_some() {
             return self.check_of_version(touched);
         }
         checks.extend(touched.pins(self.operation.model, &[]));
         Ok(match checks.is_empty() {
             true => Vec::new(),
-            false => vec![Action {
+            false => vec![WriteAction {
                 key,
                 doing: Doing::Check,
                 checks,
@@ -87,15 +94,20 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    fn put_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
+    fn put_of(
+        &self,
+        touched: &Touched<'a>,
+        key: Item,
+        mut checks: Vec<RowCheck<'a>>,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         if touched.entity.history.is_some() {
             return Ok(Vec::new());
         }
         let after = touched.after.as_ref();
-        let after = after.ok_or_else(|| mistake("a row is made of nothing"))?;
+        let after = after.ok_or_else(|| internal_mistake("a row is made of nothing"))?;
         let item = row::encode_own(self.operation.model, touched.entity, after, self.scope(None))?;
         checks.extend(touched.pins(self.operation.model, &[]));
-        Ok(vec![Action {
+        Ok(vec![WriteAction {
             key,
             doing: Doing::Put(item),
             checks,
@@ -107,8 +119,8 @@ impl<'a> Attempt<'a> {
         &self,
         touched: &Touched<'a>,
         own_key: Item,
-        mut checks: Vec<Check<'a>>,
-    ) -> Result<Vec<Action<'a>>, Stop> {
+        mut checks: Vec<RowCheck<'a>>,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         let entity = touched.entity;
         let Some(after) = &touched.after else {
@@ -116,13 +128,13 @@ impl<'a> Attempt<'a> {
             return self.check_of(touched, own_key, checks);
         };
         let item = touched.item();
-        let item = item.ok_or_else(|| mistake("a row is changed that is not there"))?;
-        let stored = row::stored(entity, item)?;
+        let item = item.ok_or_else(|| internal_mistake("a row is changed that is not there"))?;
+        let stored = row::decode_as_stored(entity, item)?;
         let now = self.scope(None);
         let mut new: Vec<_> = row::encode_each(model, entity, after, now)?;
         let mut old: Vec<_> = row::encode_each(model, entity, &stored, now)?;
         if new.is_empty() || old.is_empty() {
-            return Err(mistake("a row has no item"));
+            return Err(internal_mistake("a row has no item"));
         }
         let (_, mut new_item) = new.remove(0);
         old.remove(0);
@@ -139,20 +151,20 @@ impl<'a> Attempt<'a> {
             let mirror = self.entity(*id)?;
             match old_mirror {
                 Some(old_mirror) if key_in(model, old_mirror) == key => {
-                    let update = difference(model, mirror, old_mirror, new_mirror);
+                    let update = item_update(model, mirror, old_mirror, new_mirror);
                     if !update.is_empty() {
-                        actions.push(Action {
+                        actions.push(WriteAction {
                             key,
                             doing: Doing::Update(update),
-                            checks: vec![Check::pin(present(model))],
+                            checks: vec![RowCheck::pin(present_item(model))],
                         });
                     }
                 }
                 _ => {
                     also.extend(mirror.attributes.iter().map(|attribute| attribute.name.as_str()));
-                    let why = Why::Mirror(mirror.name.clone());
+                    let why = DefaultRefusal::Mirror(mirror.name.clone());
                     let check = touched.by.map(|by| self.rule_check(by, entity, &why, free.clone()));
-                    actions.push(Action {
+                    actions.push(WriteAction {
                         key,
                         doing: Doing::Put(new_mirror.clone()),
                         checks: check.into_iter().collect(),
@@ -166,7 +178,7 @@ impl<'a> Attempt<'a> {
                 .iter()
                 .any(|(known, item)| known == id && key_in(model, item) == key);
             if !stays {
-                actions.push(Action {
+                actions.push(WriteAction {
                     key,
                     doing: Doing::Delete,
                     checks: Vec::new(),
@@ -178,15 +190,17 @@ impl<'a> Attempt<'a> {
         let new_key = primary_key(entity, after)?;
         if let Some(new_key) = new_key.filter(|key| *key != own_key) {
             // The row moves to another key.
-            let check = touched.by.map(|by| self.rule_check(by, entity, &Why::Exists, free));
-            let gone = Action {
+            let check = touched
+                .by
+                .map(|by| self.rule_check(by, entity, &DefaultRefusal::Exists, free));
+            let gone = WriteAction {
                 key: own_key,
                 doing: Doing::Delete,
                 checks,
             };
             new_item.extend(mark.map(|mark| (BY.to_owned(), Value::S(mark.to_owned()))));
             // That its place is taken is said before that a mirror's is.
-            let there = Action {
+            let there = WriteAction {
                 key: new_key,
                 doing: Doing::Put(new_item),
                 checks: check.into_iter().collect(),
@@ -194,7 +208,7 @@ impl<'a> Attempt<'a> {
             actions.splice(0..0, [gone, there]);
             return Ok(actions);
         }
-        let update = difference(model, entity, item, &new_item);
+        let update = item_update(model, entity, item, &new_item);
         let doing = match (update.is_empty(), mark) {
             (true, _) => Doing::Check,
             (false, Some(mark)) => Doing::Update(update.set(BY, Value::S(mark.to_owned()))),
@@ -202,7 +216,7 @@ impl<'a> Attempt<'a> {
         };
         actions.insert(
             0,
-            Action {
+            WriteAction {
                 key: own_key,
                 doing,
                 checks,
@@ -218,7 +232,7 @@ impl<'a> Attempt<'a> {
         by: Option<(&'a Step, u32)>,
         before: &Attributes,
         after: &Attributes,
-    ) -> Result<Vec<Action<'a>>, Stop> {
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         let now = self.operation.request.now;
         let scope = self.scope(None);
@@ -237,11 +251,11 @@ impl<'a> Attempt<'a> {
         }
         for (name, key) in &new.by_name {
             if old.by_name.get(name) != Some(key) {
-                let why = Why::Taken(name.clone());
+                let why = DefaultRefusal::Taken(name.clone());
                 let condition = absent_now(model, entity.expires.is_some(), now);
                 let check = match by {
                     Some(by) => self.rule_check(by, entity, &why, condition),
-                    None => Check::pin(condition),
+                    None => RowCheck::pin(condition),
                 };
                 actions.push(new.claim(model, key, entity.expires.is_some(), now, check));
             }
@@ -250,7 +264,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// An update of a row that was not read.
-    fn blind_of(&self, touched: &Touched<'a>, key: Item, checks: Vec<Check<'a>>) -> Result<Action<'a>, Stop> {
+    fn blind_of(
+        &self,
+        touched: &Touched<'a>,
+        key: Item,
+        checks: Vec<RowCheck<'a>>,
+    ) -> Result<WriteAction<'a>, AttemptStop> {
         let model = self.operation.model;
         let entity = touched.entity;
         let follows = !entity.index.is_empty() || entity.expires.is_some();
@@ -276,7 +295,7 @@ impl<'a> Attempt<'a> {
         let mut touched_names: BTreeSet<&str> = touched.edits.touched().collect();
         for (name, value) in &touched.edits.set {
             let attribute = entity.attribute(name);
-            let attribute = attribute.ok_or_else(|| mistake("what is set is no attribute"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("what is set is no attribute"))?;
             if attribute.alias.is_none() && attribute.stored != Stored::No {
                 put(stored_name(&attribute.stored, name), value.clone());
             }
@@ -308,16 +327,16 @@ impl<'a> Attempt<'a> {
         if let (Some(ttl), Some(expires)) = (&model.table.ttl, &entity.expires)
             && expires.attributes().iter().any(|name| touched_names.contains(*name))
         {
-            let seconds = row::expiry(model, entity, &row, self.scope(None))?;
+            let seconds = row::expiry_of(model, entity, &row, self.scope(None))?;
             put(ttl, seconds.map(|seconds| Value::N(Number::from(seconds))));
         }
         for (name, number) in &touched.edits.add {
             let attribute = entity.attribute(name);
-            let attribute = attribute.ok_or_else(|| mistake("what is added to is no attribute"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("what is added to is no attribute"))?;
             let stored = stored_name(&attribute.stored, name);
             update.add.push((Path::attribute(stored), Value::N(*number)));
         }
-        Ok(Action {
+        Ok(WriteAction {
             key,
             doing: Doing::Update(update),
             checks,
@@ -331,7 +350,7 @@ impl<'a> Attempt<'a> {
         entry: &IndexEntry,
         row: &Attributes,
         touched: &BTreeSet<&str>,
-    ) -> Result<Vec<(String, Option<Value>)>, Stop> {
+    ) -> Result<Vec<(String, Option<Value>)>, AttemptStop> {
         let choices = entry.choices();
         let conditional = choices.iter().any(|choice| choice.when.is_some());
         let involved = choices.iter().any(|choice| {
@@ -345,7 +364,7 @@ impl<'a> Attempt<'a> {
         if !involved {
             return Ok(Vec::new());
         }
-        let chosen = row::holding(choices, row, self.scope(None))?;
+        let chosen = row::template_choice(choices, row, self.scope(None))?;
         let lookup = |path: &str| row::at_path(row, path);
         let mut keys: Vec<(String, Option<Value>)> = Vec::new();
         for template in choices.iter().flat_map(|choice| &choice.keys) {
@@ -371,7 +390,12 @@ impl<'a> Attempt<'a> {
         Ok(keys)
     }
 
-    fn delete_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
+    fn delete_of(
+        &self,
+        touched: &Touched<'a>,
+        key: Item,
+        mut checks: Vec<RowCheck<'a>>,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         if touched.entity.history.is_some() {
             return Ok(Vec::new());
@@ -379,7 +403,7 @@ impl<'a> Attempt<'a> {
         let mut actions = Vec::new();
         let mut also: Vec<String> = Vec::new();
         if let Some(item) = touched.item() {
-            let stored = row::stored(touched.entity, item)?;
+            let stored = row::decode_as_stored(touched.entity, item)?;
             let items = row::encode_each(model, touched.entity, &stored, self.scope(None))?;
             for (id, mirror_item) in items.into_iter().skip(1) {
                 let mirror = self.entity(id)?;
@@ -389,7 +413,7 @@ impl<'a> Attempt<'a> {
                         .flat_map(|key| &key.parts)
                         .map(|part| part.root().to_owned()),
                 );
-                actions.push(Action {
+                actions.push(WriteAction {
                     key: key_in(model, &mirror_item),
                     doing: Doing::Delete,
                     checks: Vec::new(),
@@ -405,7 +429,7 @@ impl<'a> Attempt<'a> {
         checks.extend(touched.pins(model, &also));
         actions.insert(
             0,
-            Action {
+            WriteAction {
                 key,
                 doing: Doing::Delete,
                 checks,
@@ -416,7 +440,7 @@ impl<'a> Attempt<'a> {
 }
 
 /// What differs between two items of an entity, as an update; attributes that the model does not know stay.
-pub(super) fn difference(model: &singlet_model::Model, entity: &Entity, old: &Item, new: &Item) -> Update {
+pub(super) fn item_update(model: &singlet_model::Model, entity: &Entity, old: &Item, new: &Item) -> Update {
     let mut update = Update::new();
     let is_key = |name: &str| model.table.key.iter().any(|key| key.name == name);
     for (name, value) in new {

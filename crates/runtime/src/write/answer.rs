@@ -10,24 +10,24 @@ use singlet_store::Consumed;
 
 use super::attempt::Attempt;
 use super::refuse::Denial;
-use super::touched::{Action, Change, Doing, Touched};
-use super::{Refused, Stop, Written, mistake, send};
+use super::touched::{Doing, Touched, TouchedChange, WriteAction};
+use super::{AttemptStop, Refused, Written, internal_mistake, send};
 use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> Attempt<'a> {
     /// Sends everything, and says what came of it.
-    pub async fn finish(&mut self, more: Vec<Action<'a>>) -> Result<Written, Stop> {
+    pub async fn finish(&mut self, more: Vec<WriteAction<'a>>) -> Result<Written, AttemptStop> {
         if self.answers {
             self.mark_answered()?;
         }
         let blind = self.answered_blind();
         let blind_keys = blind.iter().map(|at| Ok(self.touched(*at)?.key.clone()));
-        let blind_keys: Vec<Item> = blind_keys.collect::<Result<_, Stop>>()?;
+        let blind_keys: Vec<Item> = blind_keys.collect::<Result<_, AttemptStop>>()?;
         if self.answers && self.answer_names_rows() {
             // Rows that only the answer names are read before anything is sent, so that they are insisted on too.
             if !blind.is_empty() {
-                return Err(Stop::ReadFirst(blind_keys));
+                return Err(AttemptStop::ReadFirst(blind_keys));
             }
             self.answer().await?;
         }
@@ -39,13 +39,14 @@ impl<'a> Attempt<'a> {
         let mut actions = self.gathered(more)?;
         let several = actions.len() + usize::from(self.operation.record.is_some()) > 1;
         if several && !blind.is_empty() {
-            return Err(Stop::ReadFirst(blind_keys));
+            return Err(AttemptStop::ReadFirst(blind_keys));
         }
         if let [at] = blind.as_slice() {
-            let item = send::send(self.operation, actions, true, &mut self.consumed).await?;
-            let item = item.ok_or_else(|| mistake("a row was changed and not given back"))?;
+            let item = send::send_actions(self.operation, actions, true, &mut self.consumed).await?;
+            let item = item.ok_or_else(|| internal_mistake("a row was changed and not given back"))?;
             // A row that ends with this change is answered all the same.
-            let row = row::seen(self.operation.model, self.touched(*at)?.entity, &item, self.scope(None))?;
+            let row =
+                row::decode_even_expired(self.operation.model, self.touched(*at)?.entity, &item, self.scope(None))?;
             self.touched_mut(*at)?.after = Some(row);
             return self.answer().await;
         }
@@ -57,30 +58,30 @@ impl<'a> Attempt<'a> {
             actions.push(record.action(self.operation, &written, &answered)?);
             actions.extend(self.operation.change.and_then(|change| change.unpark(self.operation)));
         }
-        send::send(self.operation, actions, false, &mut self.consumed).await?;
+        send::send_actions(self.operation, actions, false, &mut self.consumed).await?;
         Ok(written)
     }
 
     /// What would be sent where nothing is answered and nothing recorded, for one who sends it with other things.
-    pub async fn unsent(&mut self) -> Result<Vec<Action<'a>>, Stop> {
+    pub async fn unsent(&mut self) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         self.store_lapses().await?;
         self.gathered(Vec::new())
     }
 
     /// What is sent: what becomes of the rows, and what else there is.
-    fn gathered(&mut self, more: Vec<Action<'a>>) -> Result<Vec<Action<'a>>, Stop> {
+    fn gathered(&mut self, more: Vec<WriteAction<'a>>) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let mut actions = Vec::new();
         for at in 0..self.rows.len() {
             let touched = self.touched(at)?;
-            let unfinished = touched.change == Change::Update && touched.is_read() && touched.after.is_none();
+            let unfinished = touched.change == TouchedChange::Update && touched.is_read() && touched.after.is_none();
             if unfinished && touched.entity.history.is_none() {
-                return Err(mistake("a row was read after its change was decided"));
+                return Err(internal_mistake("a row was read after its change was decided"));
             }
             let parts = self.touched_mut(at)?.take_parts();
             actions.append(&mut self.actions_of(at, parts)?);
         }
         // What somebody else broke meanwhile has the step passed over when all is evaluated anew.
-        for Action { key, checks, .. } in &mut actions {
+        for WriteAction { key, checks, .. } in &mut actions {
             for check in checks
                 .iter_mut()
                 .filter(|check| self.not_passed_over.has_met(key, check))
@@ -105,7 +106,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The rows that the answer shows.
-    fn mark_answered(&mut self) -> Result<(), Stop> {
+    fn mark_answered(&mut self) -> Result<(), AttemptStop> {
         let returns = &self.operation.write.returns;
         let mut shown: Vec<usize> = Vec::new();
         match returns {
@@ -132,27 +133,30 @@ impl<'a> Attempt<'a> {
 
     /// The rows that the answer shows though it is not known what they become.
     pub fn answered_blind(&self) -> Vec<usize> {
-        let blind =
-            |touched: &Touched<'a>| touched.answered && touched.after.is_none() && touched.change == Change::Update;
+        let blind = |touched: &Touched<'a>| {
+            touched.answered && touched.after.is_none() && touched.change == TouchedChange::Update
+        };
         let rows = self.rows.iter().enumerate();
         rows.filter(|(_, touched)| blind(touched)).map(|(at, _)| at).collect()
     }
 
     /// The row that the answer is, with the attributes of its item.
-    fn answered_row(&self) -> Result<Attributes, Stop> {
+    fn answered_row(&self) -> Result<Attributes, AttemptStop> {
         let Some(first) = self.first else {
             return Ok(Attributes::new());
         };
         let touched = self.touched(first.at)?;
         let row = touched.after.as_ref().or(touched.row());
-        let mut row = row.ok_or_else(|| mistake("what is answered is not there"))?.clone();
+        let mut row = row
+            .ok_or_else(|| internal_mistake("what is answered is not there"))?
+            .clone();
         for (name, value) in &touched.key {
             row.entry(name.clone()).or_insert_with(|| value.clone());
         }
         Ok(row)
     }
 
-    async fn answer(&mut self) -> Result<Written, Stop> {
+    async fn answer(&mut self) -> Result<Written, AttemptStop> {
         // What is answered is what rows become.
         let after: Vec<(String, Value)> = self
             .names
@@ -171,7 +175,7 @@ impl<'a> Attempt<'a> {
                 Some(first) => {
                     let touched = self.touched(first.at)?;
                     let row = touched.after.as_ref().or(touched.row());
-                    let row = row.ok_or_else(|| mistake("what is answered is not there"))?;
+                    let row = row.ok_or_else(|| internal_mistake("what is answered is not there"))?;
                     Some(row::as_value(row))
                 }
                 None => None,
@@ -210,20 +214,20 @@ impl<'a> Attempt<'a> {
 }
 
 /// No item may stand in a request twice: checks join what else is done with their item.
-fn unite(actions: &mut Vec<Action<'_>>) -> Result<(), Stop> {
+fn unite(actions: &mut Vec<WriteAction<'_>>) -> Result<(), AttemptStop> {
     let mut at = 0;
-    while let Some((first, others)) = actions.get_mut(at..).and_then(<[Action<'_>]>::split_first_mut) {
+    while let Some((first, others)) = actions.get_mut(at..).and_then(<[WriteAction<'_>]>::split_first_mut) {
         let Some(other) = others.iter().position(|action| action.key == first.key) else {
             at += 1;
             continue;
         };
         let second = actions.remove(at + 1 + other);
         let first = actions.get_mut(at);
-        let first = first.ok_or_else(|| mistake("an action is gone"))?;
+        let first = first.ok_or_else(|| internal_mistake("an action is gone"))?;
         match (&first.doing, &second.doing) {
             (_, Doing::Check) => {}
             (Doing::Check, _) => first.doing = second.doing,
-            _ => return Err(Stop::Refused(Refused::new("same_item", 409))),
+            _ => return Err(AttemptStop::Refused(Refused::new("same_item", 409))),
         }
         first.checks.extend(second.checks);
     }

@@ -12,7 +12,11 @@ use crate::scope::{Attributes, Scope};
 use crate::values;
 
 /// The arguments, with defaults filled in. Null stays where `patch` clears an attribute.
-pub(super) fn checked(engine: &Engine, write: &Write, request: &WriteRequest) -> Result<Attributes, RuntimeError> {
+pub(super) fn checked_inputs(
+    engine: &Engine,
+    write: &Write,
+    request: &WriteRequest,
+) -> Result<Attributes, RuntimeError> {
     let known = |name: &str| write.args.iter().find(|arg| arg.name == name);
     if let Some(unknown) = request.args.keys().find(|name| known(name).is_none()) {
         return Err(RuntimeError::Request(format!(

@@ -1,4 +1,9 @@
 //! One attempt at an operation: names are bound, clauses checked, steps taken, and all of it sent at once.
+//!
+//! **Invariant: the refusal that comes first in the order is the one that is said**, whether the process finds it on what it has read or
+//! the store on a condition. So each check carries its place: where a request fails in several conditions the lowest place speaks,
+//! and what the process finds waits until nothing before it fails (`said_before`). Otherwise the answer would hang on which rows a
+//! plan happens to read, and a later refusal would tell of a row to who may not see it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -9,22 +14,23 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Let, LetValue, Selection, SelectionKind};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::SelectionPlan;
-use singlet_plan::write::{Default as Why, Used, default_name, requirement_status};
+use singlet_plan::write::{DefaultRefusal, Used, default_name, requirement_status};
 use singlet_store::{Consumed, GetRequest};
 
 use super::generate::Generating;
-use super::refuse::{Denial, Rule};
-use super::touched::{Action, Before, Change, Check, NotPassedOver, Touched, present_now};
-use super::{Operation, Refused, Stop, Written, mistake};
+use super::refuse::{Denial, RefusalRule};
+use super::touched::{Before, NotPassedOver, RowCheck, Touched, TouchedChange, WriteAction, present_now};
+use super::{AttemptStop, Refused, WriteOperation, Written, internal_mistake};
 use crate::budget::ReadBudget;
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
-use crate::find::{Found, Onward, Reading};
-use crate::read_on::{self, Rows};
+use crate::find::{FoundRows, Onward, Reading};
+use crate::read_on::{self, WholeRows};
 use crate::scope::{Attributes, Scope};
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
-/// What is said first: a missing row, then who may, then the version, then requirements, then steps.
+/// What is said first: a missing row, then who may, then the version, then requirements, then steps. What a rule says comes before
+/// all pins ([`ORDER_PIN`](super::touched::ORDER_PIN)).
 pub(super) const ORDER_MISSING: u32 = 10;
 pub(super) const ORDER_ALLOW: u32 = 20;
 pub(super) const ORDER_VERSION: u32 = 30;
@@ -36,7 +42,7 @@ const ROWS_USUAL: usize = 2;
 
 /// The row that is answered: the first that the write makes or changes, though one whose numbers it only adds to comes last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answered {
+pub(super) struct AnsweredRow {
     pub at: usize,
     /// Whether it is new.
     pub created: bool,
@@ -46,7 +52,7 @@ pub(super) struct Answered {
 
 /// One attempt.
 pub(super) struct Attempt<'a> {
-    pub operation: &'a Operation<'a>,
+    pub operation: &'a WriteOperation<'a>,
     /// Rows that must be read though the plan does not say so.
     pub read_first: &'a HashSet<Item>,
     /// The arguments in scope: the operation's, or a named step's.
@@ -57,7 +63,7 @@ pub(super) struct Attempt<'a> {
     pub names: BTreeMap<String, usize>,
     pub rows: Vec<Touched<'a>>,
     /// The row that is answered, unless the write says what.
-    pub first: Option<Answered>,
+    pub first: Option<AnsweredRow>,
     /// Whether it has an answer: of a bulk operation only the end has.
     pub answers: bool,
     /// How many named steps are being taken within one another: what they make is not the write's own.
@@ -67,7 +73,7 @@ pub(super) struct Attempt<'a> {
     /// Whether the step that is being taken is passed over where it cannot be done.
     pub skipping: bool,
     /// Why steps were passed over, where the store would have refused them: that must still be so.
-    pub passed_over: Vec<Action<'a>>,
+    pub passed_over: Vec<WriteAction<'a>>,
     /// Steps that would have been passed over, and were not.
     pub not_passed_over: NotPassedOver,
     pub version_checked: bool,
@@ -77,7 +83,7 @@ pub(super) struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    pub fn new(operation: &'a Operation<'a>, read_first: &'a HashSet<Item>) -> Self {
+    pub fn new(operation: &'a WriteOperation<'a>, read_first: &'a HashSet<Item>) -> Self {
         Attempt {
             operation,
             read_first,
@@ -98,7 +104,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub async fn run(&mut self) -> Result<Written, Stop> {
+    pub async fn run(&mut self) -> Result<Written, AttemptStop> {
         self.prepare().await?;
         let operation = self.operation;
         self.steps(&operation.write.steps, &operation.plan.steps).await?;
@@ -106,7 +112,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Everything before the steps.
-    pub async fn prepare(&mut self) -> Result<(), Stop> {
+    pub async fn prepare(&mut self) -> Result<(), AttemptStop> {
         let operation = self.operation;
         for bound in &operation.write.lets {
             self.bind(bound).await?;
@@ -144,29 +150,29 @@ impl<'a> Attempt<'a> {
     }
 
     /// A value that an entity's own expressions give, from a row alone: computed attributes, defaults, what holds in a state.
-    pub fn computed_as(&self, expr: &Expr, ty: &Type, row: &Attributes) -> Result<Option<Value>, Stop> {
+    pub fn computed_as(&self, expr: &Expr, ty: &Type, row: &Attributes) -> Result<Option<Value>, AttemptStop> {
         Ok(evaluate_as(expr, ty, &Generating(self.scope(Some(row))))?)
     }
 
-    pub fn touched(&self, at: usize) -> Result<&Touched<'a>, Stop> {
+    pub fn touched(&self, at: usize) -> Result<&Touched<'a>, AttemptStop> {
         self.rows
             .get(at)
-            .ok_or_else(|| mistake("a row is touched that is not known"))
+            .ok_or_else(|| internal_mistake("a row is touched that is not known"))
     }
 
-    pub fn touched_mut(&mut self, at: usize) -> Result<&mut Touched<'a>, Stop> {
+    pub fn touched_mut(&mut self, at: usize) -> Result<&mut Touched<'a>, AttemptStop> {
         let touched = self.rows.get_mut(at);
-        touched.ok_or_else(|| mistake("a row is touched that is not known"))
+        touched.ok_or_else(|| internal_mistake("a row is touched that is not known"))
     }
 
-    pub fn entity(&self, id: EntityId) -> Result<&'a Entity, Stop> {
+    pub fn entity(&self, id: EntityId) -> Result<&'a Entity, AttemptStop> {
         let entity = self.operation.model.entity(id);
-        entity.ok_or_else(|| mistake("an entity is not of this model"))
+        entity.ok_or_else(|| internal_mistake("an entity is not of this model"))
     }
 
-    pub async fn bind(&mut self, bound: &'a Let) -> Result<(), Stop> {
+    pub async fn bind(&mut self, bound: &'a Let) -> Result<(), AttemptStop> {
         let plan = self.operation.plan.rows.get(&bound.name);
-        let planned = || plan.ok_or_else(|| mistake("a row has no plan"));
+        let planned = || plan.ok_or_else(|| internal_mistake("a row has no plan"));
         match &bound.value {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => {
@@ -191,8 +197,13 @@ impl<'a> Attempt<'a> {
             },
             LetValue::Read(selection) => {
                 let plan = planned()?;
-                let found = plan.found.as_ref().ok_or_else(|| mistake("rows have no plan"))?;
-                let entity = selection.entity().ok_or_else(|| mistake("rows have no entity"))?;
+                let found = plan
+                    .found
+                    .as_ref()
+                    .ok_or_else(|| internal_mistake("rows have no plan"))?;
+                let entity = selection
+                    .entity()
+                    .ok_or_else(|| internal_mistake("rows have no entity"))?;
                 let entity = self.entity(entity)?;
                 match selection.kind {
                     SelectionKind::Get { .. } => match self.found_one(entity, selection, found).await? {
@@ -212,20 +223,20 @@ impl<'a> Attempt<'a> {
                         self.bound.insert(bound.name.clone(), Value::L(list));
                         Ok(())
                     }
-                    SelectionKind::Count => Err(mistake("a write counts rows")),
+                    SelectionKind::Count => Err(internal_mistake("a write counts rows")),
                 }
             }
         }
     }
 
-    pub fn missing(&self, bound: &Let, entity: &Entity) -> Result<(), Stop> {
+    pub fn missing(&self, bound: &Let, entity: &Entity) -> Result<(), AttemptStop> {
         match bound.optional {
             true => Ok(()),
-            false => Err(Stop::Refused(not_found(entity))),
+            false => Err(AttemptStop::Refused(not_found(entity))),
         }
     }
 
-    pub fn name_row(&mut self, bound: &'a Let, at: usize) -> Result<(), Stop> {
+    pub fn name_row(&mut self, bound: &'a Let, at: usize) -> Result<(), AttemptStop> {
         let (model, now) = (self.operation.model, self.operation.request.now);
         let touched = self.touched_mut(at)?;
         let entity = touched.entity;
@@ -234,10 +245,10 @@ impl<'a> Attempt<'a> {
         };
         let value = row::as_value(row);
         if !touched.is_read() {
-            touched.checks.push(Check {
+            touched.checks.push(RowCheck {
                 order: ORDER_MISSING,
                 condition: present_now(model, entity, now),
-                denial: Denial::Rule(Box::new(Rule::of(entity, None, &Why::Absent))),
+                denial: Denial::Rule(Box::new(RefusalRule::of(entity, None, &DefaultRefusal::Absent))),
             });
         }
         self.bound.insert(bound.name.clone(), value);
@@ -246,7 +257,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The values of a row's key variables.
-    pub async fn key_values(&mut self, entity: &Entity, key: &[(String, Expr)]) -> Result<Attributes, Stop> {
+    pub async fn key_values(&mut self, entity: &Entity, key: &[(String, Expr)]) -> Result<Attributes, AttemptStop> {
         let mut known = Attributes::new();
         for (name, expr) in key {
             let ty = entity.attribute(name).map(|attribute| &attribute.ty);
@@ -260,10 +271,10 @@ impl<'a> Attempt<'a> {
     }
 
     /// The row with these key values, touched once; none where a part of its key is missing.
-    pub fn touch(&mut self, entity: &'a Entity, known: Attributes) -> Result<Option<usize>, Stop> {
+    pub fn touch(&mut self, entity: &'a Entity, known: Attributes) -> Result<Option<usize>, AttemptStop> {
         let key = match &entity.history {
             // A version's own instant is not known yet: its identity stands for it.
-            Some(_) => Some(super::guards::identity(self.operation.model, entity, &known)?),
+            Some(_) => Some(super::guards::identity_guard(self.operation.model, entity, &known)?),
             None => match primary_key(entity, &known) {
                 Ok(key) => key,
                 // What no key can hold, such as a caller's id that is too long, no row has.
@@ -279,12 +290,12 @@ impl<'a> Attempt<'a> {
         Ok(Some(self.rows.len() - 1))
     }
 
-    pub fn must_read(&self, at: usize) -> Result<bool, Stop> {
+    pub fn must_read(&self, at: usize) -> Result<bool, AttemptStop> {
         let touched = self.touched(at)?;
         Ok(touched.entity.history.is_some() || self.read_first.contains(&touched.key))
     }
 
-    pub fn note(&mut self, at: usize, used: &Used) -> Result<(), Stop> {
+    pub fn note(&mut self, at: usize, used: &Used) -> Result<(), AttemptStop> {
         let known = &mut self.touched_mut(at)?.used;
         known.attributes.extend(used.attributes.iter().cloned());
         known.whole |= used.whole;
@@ -292,14 +303,14 @@ impl<'a> Attempt<'a> {
     }
 
     /// Reads a row, once, strongly.
-    pub async fn read(&mut self, at: usize) -> Result<(), Stop> {
+    pub async fn read(&mut self, at: usize) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
         if touched.is_read() {
             return Ok(());
         }
-        if touched.change != Change::Nothing {
+        if touched.change != TouchedChange::Nothing {
             // What becomes of it was decided without it: all is evaluated anew, with the row.
-            return Err(Stop::ReadFirst(vec![touched.key.clone()]));
+            return Err(AttemptStop::ReadFirst(vec![touched.key.clone()]));
         }
         let entity = touched.entity;
         let item = match &entity.history {
@@ -307,9 +318,9 @@ impl<'a> Attempt<'a> {
             None => self.get(touched.key.clone()).await?,
         };
         let model = self.operation.model;
-        let item = item.filter(|item| stream::is_of(model, entity, item));
+        let item = item.filter(|item| range_rows::is_row_of(model, entity, item));
         let row = match &item {
-            Some(item) => row::decode(model, entity, item, self.scope(None))?,
+            Some(item) => row::decode_live(model, entity, item, self.scope(None))?,
             None => None,
         };
         let row = row.filter(|row| !super::history::is_over(entity, row));
@@ -317,7 +328,7 @@ impl<'a> Attempt<'a> {
         self.bind_names_of(at)
     }
 
-    pub async fn get(&mut self, key: Item) -> Result<Option<Item>, Stop> {
+    pub async fn get(&mut self, key: Item) -> Result<Option<Item>, AttemptStop> {
         let request = GetRequest {
             table: self.operation.model.table.name.clone(),
             key,
@@ -356,7 +367,7 @@ impl<'a> Attempt<'a> {
         plan: &'a SelectionPlan,
         most: usize,
         onward: &Onward,
-    ) -> Result<Found, Stop> {
+    ) -> Result<FoundRows, AttemptStop> {
         self.look_through_filter(selection).await?;
         let found = self.reading(selection, plan).page(most, onward).await?;
         self.consumed += &found.consumed;
@@ -370,9 +381,9 @@ impl<'a> Attempt<'a> {
         selection: &'a Selection,
         plan: &'a SelectionPlan,
         most: usize,
-    ) -> Result<Vec<usize>, Stop> {
+    ) -> Result<Vec<usize>, AttemptStop> {
         self.look_through_filter(selection).await?;
-        let Rows { rows, consumed } = read_on::first_rows(self.reading(selection, plan), most).await?;
+        let WholeRows { rows, consumed } = read_on::first_rows(self.reading(selection, plan), most).await?;
         self.consumed += &consumed;
         let mut found = Vec::with_capacity(rows.len());
         for row in rows {
@@ -382,7 +393,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The store takes names as they are bound: rows that it compares with are read first.
-    async fn look_through_filter(&mut self, selection: &Selection) -> Result<(), Stop> {
+    async fn look_through_filter(&mut self, selection: &Selection) -> Result<(), AttemptStop> {
         match &selection.filter {
             Some(filter) => self.look_through(filter).await,
             None => Ok(()),
@@ -394,7 +405,7 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         selection: &'a Selection,
         plan: &'a SelectionPlan,
-    ) -> Result<Option<usize>, Stop> {
+    ) -> Result<Option<usize>, AttemptStop> {
         self.look_through_filter(selection).await?;
         let (row, consumed) = match read_on::only_row(self.reading(selection, plan)).await {
             Err(several @ RuntimeError::Several(_)) => return Err(self.several(several).await),
@@ -413,10 +424,10 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         row: Attributes,
         selection: &'a Selection,
-    ) -> Result<Option<usize>, Stop> {
+    ) -> Result<Option<usize>, AttemptStop> {
         let known = self.rows.len();
         let at = self.touch(entity, row)?;
-        let at = at.ok_or_else(|| mistake("a row was found that has no key"))?;
+        let at = at.ok_or_else(|| internal_mistake("a row was found that has no key"))?;
         self.read(at).await?;
         let row = self.touched(at)?.row().cloned();
         let meant = match (&row, &selection.filter) {
@@ -437,12 +448,12 @@ impl<'a> Attempt<'a> {
 }
 
 /// How many rows a loop or a list may have: the checker asks for a limit.
-pub(super) fn rows_most(selection: &Selection) -> Result<usize, Stop> {
+pub(super) fn rows_most(selection: &Selection) -> Result<usize, AttemptStop> {
     let limit = selection.limit.and_then(|limit| usize::try_from(limit).ok());
-    limit.ok_or_else(|| mistake("rows have no limit"))
+    limit.ok_or_else(|| internal_mistake("rows have no limit"))
 }
 
 /// `booking_not_found`, which also stands for a row that the caller may not see.
 pub(super) fn not_found(entity: &Entity) -> Refused {
-    Refused::new(default_name(&entity.name, &Why::Absent), 404)
+    Refused::new(default_name(&entity.name, &DefaultRefusal::Absent), 404)
 }

@@ -11,10 +11,10 @@ use singlet_plan::write::StepPlan;
 use singlet_store::{Condition, Consumed, DeleteRequest, ErrorKind, GetRequest, Path, Update};
 
 use super::attempt::Attempt;
-use super::guards::{hashed, owner, place};
+use super::guards::{guard_owner, own_row_key, texts_hash};
 use super::steps::Element;
-use super::touched::{Action, Check, Doing};
-use super::{Operation, Stop, Written, mistake, record, send};
+use super::touched::{Doing, RowCheck, WriteAction};
+use super::{AttemptStop, WriteOperation, Written, internal_mistake, record, send};
 use crate::cursor::Positions;
 use crate::error::RuntimeError;
 use crate::find::Onward;
@@ -26,7 +26,7 @@ use crate::{retry, row, values};
 /// **Invariant:** of a loop over rows, every row before `from` had its turn, and of those after it the rows in `seen`. A row that a
 /// turn changes may still be one that is looked for, so that where it stands says nothing of whether it is done.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Progress {
+struct BulkProgress {
     step: u64,
     element: u64,
     done: u64,
@@ -53,7 +53,7 @@ type Mark = [u8; MARK_BYTES];
 const MARK_BYTES: usize = 16;
 
 /// Does an operation from where it stopped.
-pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeError> {
+pub(super) async fn run_bulk(operation: &WriteOperation<'_>) -> Result<Written, RuntimeError> {
     let mut consumed = Consumed::default();
     if let Some(record) = &operation.record
         && let Some(written) = record.replayed(operation, &mut consumed).await?
@@ -63,7 +63,7 @@ pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeErr
     let mut bulk = Bulk {
         operation,
         key: place_of(operation)?,
-        progress: Progress::default(),
+        progress: BulkProgress::default(),
         turn: 0,
         resumed: false,
         bound: Attributes::new(),
@@ -89,9 +89,9 @@ pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeErr
     bulk.end(operation).await
 }
 
-/// The same operation, of another request and without its record.
-fn unrecorded<'a>(operation: &Operation<'a>, request: &'a super::WriteRequest) -> Operation<'a> {
-    Operation {
+/// The operation for one turn: of another request, and without the record of the first.
+fn unrecorded<'a>(operation: &WriteOperation<'a>, request: &'a super::WriteRequest) -> WriteOperation<'a> {
+    WriteOperation {
         engine: operation.engine,
         model: operation.model,
         write: operation.write,
@@ -104,22 +104,22 @@ fn unrecorded<'a>(operation: &Operation<'a>, request: &'a super::WriteRequest) -
 }
 
 /// The row of an operation's progress: its caller, and its key or what it asks for.
-fn place_of(operation: &Operation<'_>) -> Result<Item, RuntimeError> {
+fn place_of(operation: &WriteOperation<'_>) -> Result<Item, RuntimeError> {
     let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
     let sent = values::json_text::of(&Value::M(operation.request.args.clone()));
     let key = operation.request.idempotency_key.clone().unwrap_or_default();
-    let asked = hashed(&[&key, &sent]);
+    let asked = texts_hash(&[&key, &sent]);
     match caller {
-        Some(caller) => place(operation.model, "progress", &[&operation.write.name, caller, &asked]),
+        Some(caller) => own_row_key(operation.model, "progress", &[&operation.write.name, caller, &asked]),
         // One part more than any caller's, so that nobody's id is nobody.
-        None => place(operation.model, "progress", &[&operation.write.name, "", "", &asked]),
+        None => own_row_key(operation.model, "progress", &[&operation.write.name, "", "", &asked]),
     }
 }
 
 struct Bulk<'o> {
-    operation: &'o Operation<'o>,
+    operation: &'o WriteOperation<'o>,
     key: Item,
-    progress: Progress,
+    progress: BulkProgress,
     /// How often the progress was moved on: two runs of one operation must not both take a turn.
     turn: u64,
     /// Whether an earlier run stopped half-way.
@@ -133,7 +133,7 @@ struct Bulk<'o> {
 impl<'o> Bulk<'o> {
     /// Goes on where an earlier run stopped, or begins: then `allow`, `let` and `require` are evaluated, once. Gives the answer
     /// where another run has just ended.
-    async fn begin(&mut self, operation: &Operation<'_>) -> Result<Option<Written>, RuntimeError> {
+    async fn begin(&mut self, operation: &WriteOperation<'_>) -> Result<Option<Written>, RuntimeError> {
         let mut read_first = HashSet::new();
         let mut tries = 0;
         loop {
@@ -149,8 +149,8 @@ impl<'o> Bulk<'o> {
                     self.bound = bound;
                     return Ok(None);
                 }
-                Err(Stop::ReadFirst(keys)) => super::remember(&mut read_first, keys)?,
-                Err(Stop::Again | Stop::Recorded) => {
+                Err(AttemptStop::ReadFirst(keys)) => super::remember_wanted(&mut read_first, keys)?,
+                Err(AttemptStop::Again | AttemptStop::Recorded) => {
                     if let Some(written) = self.operation.replayed(&mut self.consumed).await? {
                         return Ok(Some(written));
                     }
@@ -189,7 +189,7 @@ impl<'o> Bulk<'o> {
         let (Some(now), Some(bound)) = (now, bound) else {
             return Err(unreadable());
         };
-        self.progress = Progress {
+        self.progress = BulkProgress {
             step: count(item, STEP)?,
             element: count(item, ELEMENT)?,
             done: count(item, DONE)?,
@@ -211,7 +211,7 @@ impl<'o> Bulk<'o> {
     }
 
     /// Writes the first progress under the conditions of `allow`, `let` and `require`. Gives the names that they bound.
-    async fn first(&mut self, attempt: &mut Attempt<'_>) -> Result<Attributes, Stop> {
+    async fn first(&mut self, attempt: &mut Attempt<'_>) -> Result<Attributes, AttemptStop> {
         self.progress.now = self.operation.request.now;
         attempt.answers = false;
         attempt.prepare().await?;
@@ -227,10 +227,10 @@ impl<'o> Bulk<'o> {
         if let Some(name) = &self.operation.model.table.type_attribute {
             item.insert(name.clone(), Value::S("$progress".to_owned()));
         }
-        let put = Action {
+        let put = WriteAction {
             key: self.key.clone(),
             doing: Doing::Put(item),
-            checks: vec![Check::pin(record::absent_or_expired(self.operation))],
+            checks: vec![RowCheck::pin(record::absent_or_expired(self.operation))],
         };
         let unrecorded = self.operation.record.iter().map(|record| record.absent(self.operation));
         attempt.finish(std::iter::once(put).chain(unrecorded).collect()).await?;
@@ -246,7 +246,7 @@ impl<'o> Bulk<'o> {
         })
     }
 
-    fn fields(&self) -> Result<Vec<(String, Value)>, Stop> {
+    fn fields(&self) -> Result<Vec<(String, Value)>, AttemptStop> {
         let number = |number: u64| Value::N(Number::from(i64::try_from(number).unwrap_or(i64::MAX)));
         let mut fields = vec![
             (STEP.to_owned(), number(self.progress.step)),
@@ -254,10 +254,10 @@ impl<'o> Bulk<'o> {
             (DONE.to_owned(), number(self.progress.done)),
             (NOW.to_owned(), Value::N(Number::from(self.progress.now))),
             (TURN.to_owned(), number(self.turn)),
-            record::expiry(self.operation),
+            record::record_expiry(self.operation),
         ];
         if let Some(from) = &self.progress.from {
-            let text = serde_json::to_string(from).map_err(|_| mistake("a place cannot be written down"))?;
+            let text = serde_json::to_string(from).map_err(|_| internal_mistake("a place cannot be written down"))?;
             fields.push((FROM.to_owned(), Value::S(text)));
         }
         if !self.progress.seen.is_empty() {
@@ -266,7 +266,7 @@ impl<'o> Bulk<'o> {
         Ok(fields)
     }
 
-    async fn steps(&mut self, operation: &Operation<'_>) -> Result<(), RuntimeError> {
+    async fn steps(&mut self, operation: &WriteOperation<'_>) -> Result<(), RuntimeError> {
         let steps = operation.write.steps.iter().zip(&operation.plan.steps);
         for (at, (step, plan)) in steps.enumerate() {
             if (at as u64) < self.progress.step {
@@ -282,7 +282,7 @@ impl<'o> Bulk<'o> {
                     self.consumed += &attempt.consumed;
                     let from = usize::try_from(self.progress.element).unwrap_or(usize::MAX);
                     let turns = ended(elements)?.into_iter().skip(from);
-                    let turns: Vec<Turn> = turns.map(|(element, _)| Turn::Element(element)).collect();
+                    let turns: Vec<BulkTurn> = turns.map(|(element, _)| BulkTurn::Element(element)).collect();
                     self.turns(operation, step, plan, turns).await?;
                 }
                 Some((_, LetValue::Read(_))) => self.found(operation, step, plan).await?,
@@ -294,7 +294,12 @@ impl<'o> Bulk<'o> {
     }
 
     /// Every row that is found, page by page, from where an earlier run stopped.
-    async fn found(&mut self, operation: &Operation<'_>, step: &Step, plan: &StepPlan) -> Result<(), RuntimeError> {
+    async fn found(
+        &mut self,
+        operation: &WriteOperation<'_>,
+        step: &Step,
+        plan: &StepPlan,
+    ) -> Result<(), RuntimeError> {
         let (Some((_, LetValue::Read(selection))), Some(found)) = (&step.repeat, &plan.rows) else {
             return Err(RuntimeError::Internal("a loop over rows has no plan".to_owned()));
         };
@@ -310,7 +315,7 @@ impl<'o> Bulk<'o> {
             self.consumed += &attempt.consumed;
             let page = match page {
                 // Rows are no longer looked for as they were when it began, so that the place says nothing.
-                Err(Stop::Failed(RuntimeError::Cursor)) => return Err(unreadable()),
+                Err(AttemptStop::Failed(RuntimeError::Cursor)) => return Err(unreadable()),
                 page => ended(page)?,
             };
             let mut met = Vec::with_capacity(page.rows.len());
@@ -319,7 +324,7 @@ impl<'o> Bulk<'o> {
                 let mark = mark_of(operation, entity, &row);
                 // A row that a page has twice has one turn.
                 if !self.progress.seen.contains(&mark) && !met.contains(&mark) {
-                    turns.push(Turn::Row(row, mark));
+                    turns.push(BulkTurn::Row(row, mark));
                 }
                 met.push(mark);
             }
@@ -337,10 +342,10 @@ impl<'o> Bulk<'o> {
     /// Some turns in order: those that can be in one transaction, the others by themselves.
     async fn turns(
         &mut self,
-        operation: &Operation<'_>,
+        operation: &WriteOperation<'_>,
         step: &Step,
         plan: &StepPlan,
-        turns: Vec<Turn>,
+        turns: Vec<BulkTurn>,
     ) -> Result<(), RuntimeError> {
         let mut waiting = turns.as_slice();
         while let Some((first, others)) = waiting.split_first() {
@@ -364,14 +369,14 @@ impl<'o> Bulk<'o> {
     /// then meets by itself.
     async fn turns_together(
         &mut self,
-        operation: &Operation<'_>,
+        operation: &WriteOperation<'_>,
         step: &Step,
         plan: &StepPlan,
-        waiting: &[Turn],
+        waiting: &[BulkTurn],
     ) -> Result<usize, RuntimeError> {
         let bounds = operation.engine.bounds();
         let none = HashSet::new();
-        let mut all: Vec<Action<'_>> = Vec::new();
+        let mut all: Vec<WriteAction<'_>> = Vec::new();
         let mut next = self.progress.clone();
         let mut taken = 0;
         for turn in waiting.iter().take(bounds.bulk_turns_at_once) {
@@ -395,7 +400,7 @@ impl<'o> Bulk<'o> {
         let sent = match self.moved(&next) {
             Ok(progress) => {
                 all.push(progress);
-                send::send(operation, all, false, &mut self.consumed).await
+                send::send_actions(operation, all, false, &mut self.consumed).await
             }
             Err(stop) => Err(stop),
         };
@@ -405,7 +410,7 @@ impl<'o> Bulk<'o> {
                 self.progress = next;
                 Ok(taken)
             }
-            Err(Stop::Failed(RuntimeError::Store(error))) if error.is_unavailable() => Err(error.into()),
+            Err(AttemptStop::Failed(RuntimeError::Store(error))) if error.is_unavailable() => Err(error.into()),
             // Whoever is in the way, or whichever of them is refused, is found one by one.
             Err(_) => {
                 self.alone = true;
@@ -417,10 +422,10 @@ impl<'o> Bulk<'o> {
     /// One transaction: what the turn does, and that it is done.
     async fn turn(
         &mut self,
-        operation: &Operation<'_>,
+        operation: &WriteOperation<'_>,
         step: &Step,
         plan: &StepPlan,
-        element: Option<&Turn>,
+        element: Option<&BulkTurn>,
         last: bool,
     ) -> Result<(), RuntimeError> {
         let mut read_first = HashSet::new();
@@ -436,22 +441,22 @@ impl<'o> Bulk<'o> {
                     self.progress = self.progress.after(element, did);
                     return Ok(());
                 }
-                Err(Stop::ReadFirst(keys)) => super::remember(&mut read_first, keys)?,
-                Err(Stop::Failed(error)) => return Err(error),
+                Err(AttemptStop::ReadFirst(keys)) => super::remember_wanted(&mut read_first, keys)?,
+                Err(AttemptStop::Failed(error)) => return Err(error),
                 // A row that is gone or no longer fits was somebody else's, or this operation's own before it stopped.
-                Err(Stop::Refused(refused)) if refused.status == 404 && (self.resumed || self.turn > 0) => {
+                Err(AttemptStop::Refused(refused)) if refused.status == 404 && (self.resumed || self.turn > 0) => {
                     self.progress = self.progress.after(element, false);
                     return Ok(());
                 }
                 // What another run of the same operation did since may be what refuses this one.
-                Err(Stop::Refused(_)) if self.is_overtaken().await? => return Err(RuntimeError::Conflict),
-                Err(Stop::Refused(refused)) => {
+                Err(AttemptStop::Refused(_)) if self.is_overtaken().await? => return Err(RuntimeError::Conflict),
+                Err(AttemptStop::Refused(refused)) => {
                     if self.turn == 0 {
                         self.forget().await?;
                     }
                     return Err(RuntimeError::Refused(Box::new(refused)));
                 }
-                Err(Stop::Again | Stop::Recorded | Stop::Skipped) => {
+                Err(AttemptStop::Again | AttemptStop::Recorded | AttemptStop::Skipped) => {
                     tries += 1;
                     if tries as usize >= self.operation.engine.bounds().write_attempts_max
                         || self.is_overtaken().await?
@@ -469,9 +474,9 @@ impl<'o> Bulk<'o> {
         attempt: &mut Attempt<'a>,
         step: &'a Step,
         plan: &'a StepPlan,
-        element: Option<&Turn>,
+        element: Option<&BulkTurn>,
         last: bool,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, AttemptStop> {
         if let Some(turn) = element
             && !bind_turn(attempt, step, turn).await?
         {
@@ -489,7 +494,7 @@ impl<'o> Bulk<'o> {
     }
 
     /// The progress, moved on by one turn.
-    fn moved<'a>(&self, next: &Progress) -> Result<Action<'a>, Stop> {
+    fn moved<'a>(&self, next: &BulkProgress) -> Result<WriteAction<'a>, AttemptStop> {
         let after = Bulk {
             operation: self.operation,
             key: self.key.clone(),
@@ -509,10 +514,10 @@ impl<'o> Bulk<'o> {
         for (name, value) in fields {
             update = update.set(name.as_str(), value);
         }
-        Ok(Action {
+        Ok(WriteAction {
             key: self.key.clone(),
             doing: Doing::Update(update),
-            checks: vec![Check::pin(self.is_ours())],
+            checks: vec![RowCheck::pin(self.is_ours())],
         })
     }
 
@@ -545,7 +550,7 @@ impl<'o> Bulk<'o> {
     }
 
     /// The answer; with a key its record is written, and the progress goes.
-    async fn end(mut self, operation: &Operation<'_>) -> Result<Written, RuntimeError> {
+    async fn end(mut self, operation: &WriteOperation<'_>) -> Result<Written, RuntimeError> {
         let none = HashSet::new();
         let mut attempt = Attempt::new(operation, &none);
         attempt.bound.extend(self.bound.clone());
@@ -553,16 +558,16 @@ impl<'o> Bulk<'o> {
         attempt.bound.insert("done".to_owned(), done);
         let key = self.key.clone();
         if operation.record.is_some() {
-            let gone = Action {
+            let gone = WriteAction {
                 key,
                 doing: Doing::Delete,
-                checks: vec![Check::pin(self.is_ours())],
+                checks: vec![RowCheck::pin(self.is_ours())],
             };
             let written = attempt.finish(vec![gone]).await;
             self.consumed += &attempt.consumed;
             let written = match written {
                 // Another run ended it, and its answer counts.
-                Err(Stop::Recorded | Stop::Again) => operation
+                Err(AttemptStop::Recorded | AttemptStop::Again) => operation
                     .replayed(&mut self.consumed)
                     .await?
                     .ok_or(RuntimeError::Conflict)?,
@@ -584,14 +589,14 @@ impl<'o> Bulk<'o> {
     }
 }
 
-impl Progress {
+impl BulkProgress {
     /// After a turn, which did something or found that there was nothing to do.
-    fn after(&self, turn: Option<&Turn>, did: bool) -> Self {
+    fn after(&self, turn: Option<&BulkTurn>, did: bool) -> Self {
         let mut next = self.clone();
         next.done += u64::from(did && turn.is_some());
         match turn {
-            Some(Turn::Element(_)) => next.element += 1,
-            Some(Turn::Row(_, mark)) => next.seen.push(*mark),
+            Some(BulkTurn::Element(_)) => next.element += 1,
+            Some(BulkTurn::Row(_, mark)) => next.seen.push(*mark),
             None => {}
         }
         next
@@ -599,7 +604,7 @@ impl Progress {
 
     /// At the beginning of a step.
     fn at_step(&self, step: u64) -> Self {
-        Progress {
+        BulkProgress {
             step,
             element: 0,
             from: None,
@@ -610,14 +615,16 @@ impl Progress {
 }
 
 /// Binds the element of a turn; false where it no longer is what was looked for.
-async fn bind_turn<'a>(attempt: &mut Attempt<'a>, step: &'a Step, turn: &Turn) -> Result<bool, Stop> {
+async fn bind_turn<'a>(attempt: &mut Attempt<'a>, step: &'a Step, turn: &BulkTurn) -> Result<bool, AttemptStop> {
     let Some((name, list)) = &step.repeat else {
         return Ok(true);
     };
     let bound: Option<Element> = match (turn, list) {
-        (Turn::Element(value), LetValue::Value(list)) => Some(attempt.element_of(list, value.clone())?),
-        (Turn::Row(found, _), LetValue::Read(selection)) => {
-            let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
+        (BulkTurn::Element(value), LetValue::Value(list)) => Some(attempt.element_of(list, value.clone())?),
+        (BulkTurn::Row(found, _), LetValue::Read(selection)) => {
+            let entity = selection
+                .entity()
+                .ok_or_else(|| internal_mistake("a loop has no entity"))?;
             let entity = attempt.entity(entity)?;
             match attempt.found_row(entity, found.clone(), selection).await? {
                 Some(at) => {
@@ -627,7 +634,7 @@ async fn bind_turn<'a>(attempt: &mut Attempt<'a>, step: &'a Step, turn: &Turn) -
                 None => None,
             }
         }
-        _ => return Err(mistake("a turn is about what its loop does not have")),
+        _ => return Err(internal_mistake("a turn is about what its loop does not have")),
     };
     let is_bound = bound.is_some();
     if let Some(bound) = bound {
@@ -641,8 +648,8 @@ async fn evaluated<'a>(
     attempt: &mut Attempt<'a>,
     step: &'a Step,
     plan: &'a StepPlan,
-    turn: &Turn,
-) -> Result<Option<Vec<Action<'a>>>, Stop> {
+    turn: &BulkTurn,
+) -> Result<Option<Vec<WriteAction<'a>>>, AttemptStop> {
     if !bind_turn(attempt, step, turn).await? {
         return Ok(None);
     }
@@ -657,8 +664,8 @@ async fn evaluated<'a>(
 
 /// Puts the actions of a turn to those of others, unless they are too many or one is about an item that another changes. What both only
 /// look at is looked at once.
-fn join<'a>(all: &mut Vec<Action<'a>>, actions: Vec<Action<'a>>, items_max: usize) -> bool {
-    let is_check = |action: &Action<'_>| matches!(action.doing, Doing::Check);
+fn join<'a>(all: &mut Vec<WriteAction<'a>>, actions: Vec<WriteAction<'a>>, items_max: usize) -> bool {
+    let is_check = |action: &WriteAction<'_>| matches!(action.doing, Doing::Check);
     let mut new = Vec::new();
     let mut looked_at = Vec::new();
     for action in actions {
@@ -703,8 +710,8 @@ fn positions_in(value: &Value) -> Option<Positions> {
     serde_json::from_str(value.as_str()?).ok()
 }
 
-fn mark_of(operation: &Operation<'_>, entity: &Entity, row: &Attributes) -> Mark {
-    let hash = Sha256::digest(owner(operation.model, entity, row).as_bytes());
+fn mark_of(operation: &WriteOperation<'_>, entity: &Entity, row: &Attributes) -> Mark {
+    let hash = Sha256::digest(guard_owner(operation.model, entity, row).as_bytes());
     hash.first_chunk().copied().unwrap_or_default()
 }
 
@@ -718,16 +725,18 @@ fn unreadable() -> RuntimeError {
 }
 
 /// What a turn is about.
-enum Turn {
+enum BulkTurn {
     Element(Value),
     Row(Attributes, Mark),
 }
 
 /// What stops an operation that is not tried again.
-fn ended<T>(result: Result<T, Stop>) -> Result<T, RuntimeError> {
+fn ended<T>(result: Result<T, AttemptStop>) -> Result<T, RuntimeError> {
     result.map_err(|stop| match stop {
-        Stop::Failed(error) => error,
-        Stop::Refused(refused) => RuntimeError::Refused(Box::new(refused)),
-        Stop::Again | Stop::Recorded | Stop::Skipped | Stop::ReadFirst(_) => RuntimeError::Conflict,
+        AttemptStop::Failed(error) => error,
+        AttemptStop::Refused(refused) => RuntimeError::Refused(Box::new(refused)),
+        AttemptStop::Again | AttemptStop::Recorded | AttemptStop::Skipped | AttemptStop::ReadFirst(_) => {
+            RuntimeError::Conflict
+        }
     })
 }

@@ -4,24 +4,24 @@ use singlet_item::{Item, Value};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Refusal, StepKind};
 use singlet_model::types::Type;
-use singlet_plan::write::{Clause, Default as Why, Place, Used};
+use singlet_plan::write::{Clause, DefaultRefusal, Place, Used};
 use singlet_store::Condition;
 
 use super::attempt::{Attempt, ORDER_ALLOW, ORDER_VERSION, not_found};
-use super::refuse::{self, Denial, Rule};
-use super::touched::{Action, Check, ORDER_PIN, absent_now};
-use super::{Precondition, Refused, Stop, mistake};
+use super::refuse::{self, Denial, RefusalRule};
+use super::touched::{ORDER_PIN, RowCheck, WriteAction, absent_now};
+use super::{AttemptStop, Precondition, Refused, internal_mistake};
 use crate::error::RuntimeError;
 use crate::lower::{self, Lowered};
 
 impl<'a> Attempt<'a> {
-    pub async fn allow(&mut self, clause: &'a Clause) -> Result<(), Stop> {
+    pub async fn allow(&mut self, clause: &'a Clause) -> Result<(), AttemptStop> {
         match &clause.place {
             // The caller alone was looked at before any I/O.
             Place::Request => Ok(()),
             Place::Pushed(row) => {
                 let at = self.named_row(row.as_deref())?;
-                let rule = Rule::of(self.touched(at)?.entity, None, &Why::Absent);
+                let rule = RefusalRule::of(self.touched(at)?.entity, None, &DefaultRefusal::Absent);
                 self.push(at, &clause.expr, ORDER_ALLOW, rule).await
             }
             Place::Pinned => match self.holds(&clause.expr, None).await? {
@@ -36,14 +36,14 @@ impl<'a> Attempt<'a> {
     }
 
     /// The row into whose condition a clause goes. A clause that finds none must not be taken for one that holds.
-    fn named_row(&self, name: Option<&str>) -> Result<usize, Stop> {
+    fn named_row(&self, name: Option<&str>) -> Result<usize, AttemptStop> {
         let at = name.and_then(|name| self.names.get(name)).copied();
-        at.ok_or_else(|| mistake("a clause is about a row that nobody named"))
+        at.ok_or_else(|| internal_mistake("a clause is about a row that nobody named"))
     }
 
     /// The entity of the first row that an expression looks at.
-    fn first_row(&self, expr: &Expr) -> Result<Option<&'a Entity>, Stop> {
-        let mut found: Option<Result<&'a Entity, Stop>> = None;
+    fn first_row(&self, expr: &Expr) -> Result<Option<&'a Entity>, AttemptStop> {
+        let mut found: Option<Result<&'a Entity, AttemptStop>> = None;
         expr.walk(&mut |part| {
             if found.is_some() {
                 return;
@@ -66,18 +66,18 @@ impl<'a> Attempt<'a> {
         refusal: &'a Refusal,
         status: u16,
         order: u32,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         match &clause.place {
             Place::Request | Place::Pinned => {
                 if self.holds(&clause.expr, None).await? {
                     return Ok(());
                 }
                 let mut refused = Refused::new(refusal.name.clone(), status);
-                refused.shown = refuse::shown(self.operation, &refusal.shown, &self.bound, None)?;
+                refused.shown = refuse::shown_refusal(self.operation, &refusal.shown, &self.bound, None)?;
                 Err(self.refused(order, refused).await)
             }
             Place::Pushed(row) => {
-                let mut rule = Rule::required(refusal, status);
+                let mut rule = RefusalRule::required(refusal, status);
                 let at = self.named_row(row.as_deref())?;
                 rule.row = row.clone();
                 rule.entity = Some(self.touched(at)?.entity);
@@ -87,14 +87,26 @@ impl<'a> Attempt<'a> {
     }
 
     /// Puts a condition on a row that is not read.
-    async fn push(&mut self, at: usize, expr: &'a Expr, order: u32, mut rule: Rule<'a>) -> Result<(), Stop> {
+    async fn push(
+        &mut self,
+        at: usize,
+        expr: &'a Expr,
+        order: u32,
+        mut rule: RefusalRule<'a>,
+    ) -> Result<(), AttemptStop> {
         if !rule.shown.is_empty() {
             rule.bound = self.bound.clone();
         }
         self.push_at(at, expr, order, rule).await
     }
 
-    pub async fn push_at(&mut self, at: usize, expr: &'a Expr, order: u32, rule: Rule<'a>) -> Result<(), Stop> {
+    pub async fn push_at(
+        &mut self,
+        at: usize,
+        expr: &'a Expr,
+        order: u32,
+        rule: RefusalRule<'a>,
+    ) -> Result<(), AttemptStop> {
         self.look_through(expr).await?;
         let touched = self.touched(at)?;
         if touched.is_read() {
@@ -116,7 +128,7 @@ impl<'a> Attempt<'a> {
             let refused = rule.refused(self.operation, old.as_ref())?;
             return Err(self.refused(order, refused).await);
         }
-        let lowered = lower::condition(self.operation.model, touched.entity, expr, self.scope(None))?;
+        let lowered = lower::row_condition(self.operation.model, touched.entity, expr, self.scope(None))?;
         match lowered {
             Lowered::True => Ok(()),
             Lowered::False => {
@@ -126,9 +138,9 @@ impl<'a> Attempt<'a> {
                 let refused = rule.refused(self.operation, old.as_ref())?;
                 Err(self.refused(order, refused).await)
             }
-            Lowered::No => Err(Stop::ReadFirst(vec![touched.key.clone()])),
+            Lowered::No => Err(AttemptStop::ReadFirst(vec![touched.key.clone()])),
             Lowered::Filter(condition) => {
-                self.touched_mut(at)?.checks.push(Check {
+                self.touched_mut(at)?.checks.push(RowCheck {
                     order,
                     condition,
                     denial: Denial::Rule(Box::new(rule)),
@@ -139,20 +151,22 @@ impl<'a> Attempt<'a> {
     }
 
     /// A refusal that the process found; but what the store would have said first is said first.
-    pub async fn refused(&mut self, order: u32, refused: Refused) -> Stop {
+    pub async fn refused(&mut self, order: u32, refused: Refused) -> AttemptStop {
         if self.skipping {
-            return Stop::Skipped;
+            return AttemptStop::Skipped;
         }
-        self.said_before(order).await.unwrap_or(Stop::Refused(refused))
+        self.said_before(order).await.unwrap_or(AttemptStop::Refused(refused))
     }
 
     /// More than one row where one is expected; but that another is missing is said first.
-    pub async fn several(&mut self, several: RuntimeError) -> Stop {
-        self.said_before(ORDER_ALLOW).await.unwrap_or(Stop::Failed(several))
+    pub async fn several(&mut self, several: RuntimeError) -> AttemptStop {
+        self.said_before(ORDER_ALLOW)
+            .await
+            .unwrap_or(AttemptStop::Failed(several))
     }
 
     /// What the store would have said before.
-    async fn said_before(&mut self, order: u32) -> Option<Stop> {
+    async fn said_before(&mut self, order: u32) -> Option<AttemptStop> {
         let failed = match self.failing(|known| known < order).await {
             Ok(failed) => failed,
             Err(stop) => return Some(stop),
@@ -163,18 +177,21 @@ impl<'a> Attempt<'a> {
         // It may fail only because a row has changed since it was read: then all is evaluated anew.
         match self.failing(|known| known == ORDER_PIN).await {
             Ok(changed) if changed.is_empty() => {}
-            Ok(_) => return Some(Stop::Again),
+            Ok(_) => return Some(AttemptStop::Again),
             Err(stop) => return Some(stop),
         }
         let failed: Vec<_> = failed
             .iter()
             .map(|(action, item)| (action.checks.as_slice(), item.as_ref()))
             .collect();
-        Some(refuse::why(self.operation, &failed))
+        Some(refuse::refusal_reason(self.operation, &failed))
     }
 
     /// What the store would refuse of what was said so far, by the order of its checks.
-    pub async fn failing(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Vec<(Action<'a>, Option<Item>)>, Stop> {
+    pub async fn failing(
+        &mut self,
+        wanted: impl Fn(u32) -> bool,
+    ) -> Result<Vec<(WriteAction<'a>, Option<Item>)>, AttemptStop> {
         let mut actions = Vec::new();
         for (at, touched) in self.rows.iter().enumerate() {
             actions.extend(self.actions_of(at, touched.parts())?);
@@ -194,7 +211,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Where the store is asked whether what was said so far can be done, by the order of its checks, other than at the rows.
-    pub fn places_beside_rows(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<Item>, Stop> {
+    pub fn places_beside_rows(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<Item>, AttemptStop> {
         let mut places = Vec::new();
         for (at, touched) in self.rows.iter().enumerate() {
             let asked = self.actions_of(at, touched.parts())?.into_iter();
@@ -206,7 +223,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// What the caller said of the row speaks before requirements.
-    pub async fn check_version_read(&mut self) -> Result<(), Stop> {
+    pub async fn check_version_read(&mut self) -> Result<(), AttemptStop> {
         let asked = self.operation.request.precondition != Precondition::Unsaid;
         if !asked && !self.operation.write.if_match_required {
             return Ok(());
@@ -232,7 +249,7 @@ impl<'a> Attempt<'a> {
         );
         // What is said of a row that changes is so of none where none does.
         if first.is_none() && says_of_row && self.operation.write.changes_rows_by_single_steps() {
-            let differs = Stop::Failed(RuntimeError::VersionMismatch);
+            let differs = AttemptStop::Failed(RuntimeError::VersionMismatch);
             return Err(self.said_before(ORDER_VERSION).await.unwrap_or(differs));
         }
         let at = match first.map(|target| &target.kind) {
@@ -252,7 +269,7 @@ impl<'a> Attempt<'a> {
         match asked {
             true => self.check_version(at).await,
             false if self.touched(at)?.row().is_some() => {
-                let required = Stop::Failed(RuntimeError::VersionRequired);
+                let required = AttemptStop::Failed(RuntimeError::VersionRequired);
                 Err(self.said_before(ORDER_VERSION).await.unwrap_or(required))
             }
             // A row that is not there has no version to name. Whoever named it and needs it says so before what is required of it;
@@ -262,7 +279,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Checks what the caller said of a row, now or in its condition. It is about the first row that changes, and no other.
-    pub async fn check_version(&mut self, at: usize) -> Result<(), Stop> {
+    pub async fn check_version(&mut self, at: usize) -> Result<(), AttemptStop> {
         if std::mem::replace(&mut self.version_checked, true) {
             return Ok(());
         }
@@ -290,11 +307,11 @@ impl<'a> Attempt<'a> {
                 return Ok(());
             }
             // Another row that is missing, and that nobody has read yet, speaks before.
-            let differs = Stop::Failed(RuntimeError::VersionMismatch);
+            let differs = AttemptStop::Failed(RuntimeError::VersionMismatch);
             return Err(self.said_before(ORDER_VERSION).await.unwrap_or(differs));
         }
         let gone = absent_now(model, touched.entity.expires.is_some(), request.now);
-        touched.checks.push(Check {
+        touched.checks.push(RowCheck {
             order: ORDER_VERSION,
             condition: match wanted {
                 Some(wanted) => gone.or(wanted),

@@ -7,49 +7,53 @@ use singlet_model::evaluate::holds;
 use singlet_model::expression::{Expr, ExprKind, Literal};
 use singlet_model::model::{Attribute, Entity, Step};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::{Default as Why, only_counts, step_refusal};
+use singlet_plan::write::{DefaultRefusal, only_counts, step_refusal};
 use singlet_store::Condition;
 
-use super::attempt::{Answered, Attempt};
+use super::attempt::{AnsweredRow, Attempt};
 use super::generate::Generating;
 use super::guards::Guards;
-use super::refuse::{Denial, Rule};
-use super::touched::{Action, Change, Check, Doing, absent_now};
-use super::{Stop, mistake};
+use super::refuse::{Denial, RefusalRule};
+use super::touched::{Doing, RowCheck, TouchedChange, WriteAction, absent_now};
+use super::{AttemptStop, internal_mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{row, values};
 
 impl<'a> Attempt<'a> {
     /// A new row, of what the step gives and what is known of it already.
-    pub async fn create(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<(), Stop> {
+    pub async fn create(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<(), AttemptStop> {
         let row = self.new_row(step, entity, known).await?;
         if entity.history.is_some() {
             return self.create_version(step, entity, row).await;
         }
         let Some(at) = self.touch(entity, row.clone())? else {
-            return Err(Stop::Failed(RuntimeError::no_key(entity)));
+            return Err(AttemptStop::Failed(RuntimeError::no_key(entity)));
         };
         if step.or_skip || self.must_read(at)? {
             self.read(at).await?;
         }
         let touched = self.touched(at)?;
-        if touched.change != Change::Nothing {
+        if touched.change != TouchedChange::Nothing {
             return Err(self.same_item().await);
         }
         if !touched.is_read() {
             let now = self.operation.request.now;
             let condition = absent_now(self.operation.model, entity.expires.is_some(), now);
-            self.add_step_check(step, at, &Why::Exists, condition)?;
+            self.add_step_check(step, at, &DefaultRefusal::Exists, condition)?;
         } else if touched.row().is_some() {
-            let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+            let rule = RefusalRule::of(
+                entity,
+                step_refusal(step, &DefaultRefusal::Exists),
+                &DefaultRefusal::Exists,
+            );
             return Err(self.denied(rule, None).await);
         }
         self.excluded(step, entity, &row).await?;
         let others = self.beside(step, entity, &row)?;
         self.became(step, at, &row, true);
         let touched = self.touched_mut(at)?;
-        touched.change = Change::Create;
+        touched.change = TouchedChange::Create;
         touched.after = Some(row);
         touched.others.extend(others);
         Ok(())
@@ -70,12 +74,17 @@ impl<'a> Attempt<'a> {
         let counted = only_counts(step);
         let better = self.first.is_none_or(|known| known.counted && !counted);
         if self.calls == 0 && better {
-            self.first = Some(Answered { at, created, counted });
+            self.first = Some(AnsweredRow { at, created, counted });
         }
     }
 
     /// Every attribute of a new row.
-    pub async fn new_row(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<Attributes, Stop> {
+    pub async fn new_row(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        known: Attributes,
+    ) -> Result<Attributes, AttemptStop> {
         let before = known;
         let mut row = before.clone();
         self.given(step, entity, &before, &mut row).await?;
@@ -108,7 +117,7 @@ impl<'a> Attempt<'a> {
         }
         self.added(step, entity, &before, &mut row).await?;
         self.copied(step, entity, &mut row).await?;
-        Ok(row::completed(entity, row, self.scope(None))?)
+        Ok(row::complete_row(entity, row, self.scope(None))?)
     }
 
     /// What a step sets and takes. Before it there is no row: of one that is upserted only the key is known.
@@ -118,7 +127,7 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         before: &Attributes,
         row: &mut Attributes,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         let from = match &step.from {
             Some(from) => self.value(from, Some(before)).await?,
             None => None,
@@ -134,7 +143,7 @@ impl<'a> Attempt<'a> {
         }
         for assignment in step.set.iter().filter(|assignment| assignment.entry.is_none()) {
             let attribute = entity.attribute(&assignment.attribute);
-            let attribute = attribute.ok_or_else(|| mistake("a step sets what its entity does not have"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("a step sets what its entity does not have"))?;
             if let Some(value) = self.value_as(&assignment.value, &attribute.ty, Some(before)).await? {
                 let value = self.within_limits(step, entity, attribute, value, Some(before)).await?;
                 row.insert(attribute.name.clone(), value);
@@ -150,7 +159,7 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         before: &Attributes,
         row: &mut Attributes,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         let entries = step.set.iter().any(|assignment| assignment.entry.is_some());
         if step.add.is_empty() && step.append.is_empty() && !entries {
             return Ok(());
@@ -164,7 +173,7 @@ impl<'a> Attempt<'a> {
         });
         let names: Vec<String> = edits.touched().map(str::to_owned).collect();
         if edits.apply(row).is_none() {
-            return Err(Stop::Failed(RuntimeError::Request(
+            return Err(AttemptStop::Failed(RuntimeError::Request(
                 "a number leaves its range".to_owned(),
             )));
         }
@@ -185,13 +194,13 @@ impl<'a> Attempt<'a> {
         attribute: &Attribute,
         value: Value,
         own: Option<&Attributes>,
-    ) -> Result<Value, Stop> {
+    ) -> Result<Value, AttemptStop> {
         let spelled = match values::as_stored(&value, &attribute.ty) {
             Ok(Cow::Borrowed(_)) => None,
             Ok(Cow::Owned(spelled)) => Some(spelled),
             Err(_) => {
-                let why = Why::Limit(attribute.name.clone());
-                let rule = Rule::of(entity, step_refusal(step, &why), &why);
+                let why = DefaultRefusal::Limit(attribute.name.clone());
+                let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
                 return Err(self.denied(rule, own).await);
             }
         };
@@ -199,17 +208,17 @@ impl<'a> Attempt<'a> {
     }
 
     /// Copies of what other rows say, as they become.
-    async fn copied(&mut self, step: &'a Step, entity: &'a Entity, row: &mut Attributes) -> Result<(), Stop> {
+    async fn copied(&mut self, step: &'a Step, entity: &'a Entity, row: &mut Attributes) -> Result<(), AttemptStop> {
         for attribute in &entity.attributes {
             let Some(copy) = &attribute.copy else { continue };
             let ExprKind::Entity { entity: source, key } = &copy.source.kind else {
-                return Err(mistake("a copy is of no row"));
+                return Err(internal_mistake("a copy is of no row"));
             };
             let source = self.entity(*source)?;
             let known = self.row_key(source, key, row)?;
             // Where the reference is absent there is nothing to repeat.
             let Some(at) = self.touch(source, known)? else { continue };
-            if self.touched(at)?.change != Change::Create {
+            if self.touched(at)?.change != TouchedChange::Create {
                 self.read(at).await?;
             }
             let touched = self.touched_mut(at)?;
@@ -222,9 +231,9 @@ impl<'a> Attempt<'a> {
                         .map(|value| (attribute.name.clone(), value.clone())),
                 ),
                 None => {
-                    let rule = match step_refusal(step, &Why::Source) {
-                        Some(refusal) => Rule::of(source, Some(refusal), &Why::Source),
-                        None => Rule::of(source, None, &Why::Absent),
+                    let rule = match step_refusal(step, &DefaultRefusal::Source) {
+                        Some(refusal) => RefusalRule::of(source, Some(refusal), &DefaultRefusal::Source),
+                        None => RefusalRule::of(source, None, &DefaultRefusal::Absent),
                     };
                     return Err(self.denied(rule, None).await);
                 }
@@ -234,22 +243,22 @@ impl<'a> Attempt<'a> {
     }
 
     /// Rows that must not exist beside a new one.
-    pub async fn excluded(&mut self, step: &'a Step, entity: &'a Entity, row: &Attributes) -> Result<(), Stop> {
+    pub async fn excluded(&mut self, step: &'a Step, entity: &'a Entity, row: &Attributes) -> Result<(), AttemptStop> {
         let Some(excludes) = &entity.excludes else {
             return Ok(());
         };
-        let why = Why::Excludes;
+        let why = DefaultRefusal::Excludes;
         for (id, key) in self.named_rows(excludes, row)? {
             let other = self.entity(id)?;
             // What no key can hold is not there.
             let Some(at) = self.touch(other, key)? else { continue };
             let touched = self.touched(at)?;
             let there = match touched.change {
-                Change::Delete => continue,
-                Change::Create | Change::Update => true,
-                Change::Nothing => touched.is_read() && touched.row().is_some(),
+                TouchedChange::Delete => continue,
+                TouchedChange::Create | TouchedChange::Update => true,
+                TouchedChange::Nothing => touched.is_read() && touched.row().is_some(),
             };
-            let mut rule = Rule::of(entity, step_refusal(step, &why), &why);
+            let mut rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
             if there {
                 return Err(self.denied(rule, None).await);
             }
@@ -262,7 +271,7 @@ impl<'a> Attempt<'a> {
                     self.operation.request.now,
                 );
                 let order = self.order();
-                self.touched_mut(at)?.checks.push(Check {
+                self.touched_mut(at)?.checks.push(RowCheck {
                     order,
                     condition,
                     denial: Denial::Rule(Box::new(rule)),
@@ -273,7 +282,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The rows that an expression names: lists and choices of `Entity(…)`.
-    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, Stop> {
+    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, AttemptStop> {
         Ok(match &expr.kind {
             ExprKind::Entity { entity, key } => vec![(*entity, self.row_key(self.entity(*entity)?, key, row)?)],
             ExprKind::List(parts) => {
@@ -289,16 +298,16 @@ impl<'a> Attempt<'a> {
             },
             // `absent` in one branch excludes nothing.
             ExprKind::Literal(Literal::Absent) => Vec::new(),
-            _ => return Err(mistake("what is excluded is no row")),
+            _ => return Err(internal_mistake("what is excluded is no row")),
         })
     }
 
     /// The key variables of a row that another row names.
-    fn row_key(&self, entity: &Entity, key: &[(String, Expr)], row: &Attributes) -> Result<Attributes, Stop> {
+    fn row_key(&self, entity: &Entity, key: &[(String, Expr)], row: &Attributes) -> Result<Attributes, AttemptStop> {
         let mut known = Attributes::new();
         for (name, part) in key {
             let attribute = entity.attribute(name);
-            let attribute = attribute.ok_or_else(|| mistake("a key has a part that is no attribute"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("a key has a part that is no attribute"))?;
             let value = self.computed_as(part, &attribute.ty, row)?;
             known.extend(value.map(|value| (name.clone(), value)));
         }
@@ -306,16 +315,21 @@ impl<'a> Attempt<'a> {
     }
 
     /// The mirrors and guards of a new row.
-    pub fn beside(&self, step: &'a Step, entity: &'a Entity, row: &Attributes) -> Result<Vec<Action<'a>>, Stop> {
+    pub fn beside(
+        &self,
+        step: &'a Step,
+        entity: &'a Entity,
+        row: &Attributes,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         let now = self.operation.request.now;
         let expires = entity.expires.is_some();
         let mut actions = Vec::new();
         for (id, item) in row::encode_mirrors(model, entity, row, self.scope(None))? {
             let mirror = self.entity(id)?;
-            let why = Why::Mirror(mirror.name.clone());
+            let why = DefaultRefusal::Mirror(mirror.name.clone());
             let check = self.rule_check((step, self.order()), entity, &why, absent_now(model, expires, now));
-            actions.push(Action {
+            actions.push(WriteAction {
                 key: key_in(model, &item),
                 doing: Doing::Put(item),
                 checks: vec![check],
@@ -323,7 +337,7 @@ impl<'a> Attempt<'a> {
         }
         let guards = Guards::of(model, entity, row, self.scope(None))?;
         for (name, key) in &guards.by_name {
-            let why = Why::Taken(name.clone());
+            let why = DefaultRefusal::Taken(name.clone());
             let check = self.rule_check((step, self.order()), entity, &why, absent_now(model, expires, now));
             actions.push(guards.claim(model, key, expires, now, check));
         }
@@ -335,15 +349,15 @@ impl<'a> Attempt<'a> {
         &self,
         (step, order): (&'a Step, u32),
         entity: &'a Entity,
-        why: &Why,
+        why: &DefaultRefusal,
         condition: Condition,
-    ) -> Check<'a> {
-        let mut rule = Rule::of(entity, step_refusal(step, why), why);
+    ) -> RowCheck<'a> {
+        let mut rule = RefusalRule::of(entity, step_refusal(step, why), why);
         if !rule.shown.is_empty() {
             rule.bound = self.bound.clone();
         }
         rule.entity = None;
-        Check {
+        RowCheck {
             order,
             condition,
             denial: Denial::Rule(Box::new(rule)),

@@ -9,14 +9,14 @@ use singlet_model::types::Type;
 use singlet_store::{Condition, GetRequest, Path};
 
 use super::attempt::Attempt;
-use super::touched::{Action, Before, Check, Doing, Touched};
-use super::{Operation, Stop, WriteRequest, send};
+use super::touched::{Before, Doing, RowCheck, Touched, WriteAction};
+use super::{AttemptStop, WriteOperation, WriteRequest, send};
 use crate::by_key::primary_key;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::row::ENDED;
 use crate::scope::{Attributes, Caller};
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// An instant at which time does something to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ impl Engine {
         for trigger in model.followed_changes().filter(|trigger| trigger.entity == entity.id) {
             let at = match &trigger.event {
                 TriggerEvent::Expire => {
-                    let seconds = row::expiry(model, entity, row, scope)?;
+                    let seconds = row::expiry_of(model, entity, row, scope)?;
                     seconds.map(|seconds| seconds.saturating_mul(1_000))
                 }
                 TriggerEvent::Reach(name) => instant_in(entity, row, name)?,
@@ -96,13 +96,13 @@ impl Engine {
             projection: Default::default(),
         };
         let answer = retry::retried(self.bounds(), || self.store().get(&request)).await?;
-        let Some(item) = answer.item.filter(|item| stream::is_of(model, entity, item)) else {
+        let Some(item) = answer.item.filter(|item| range_rows::is_row_of(model, entity, item)) else {
             return Ok(None);
         };
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let mut scope = self.change_scope(&nothing, &nobody, &nothing);
         scope.now = now;
-        row::decode(model, entity, &item, scope)
+        row::decode_live(model, entity, &item, scope)
     }
 
     /// The key of the item that a row of an entity is.
@@ -137,7 +137,7 @@ impl Engine {
             now,
             ..WriteRequest::default()
         };
-        let operation = Operation {
+        let operation = WriteOperation {
             engine: self,
             model,
             write,
@@ -155,7 +155,7 @@ impl Engine {
             match Attempt::new(&operation, &none).store_due(entity, key).await {
                 Ok(true) if stored < lapses => stored += 1,
                 Ok(_) => return Ok(()),
-                Err(Stop::Failed(error)) => return Err(error),
+                Err(AttemptStop::Failed(error)) => return Err(error),
                 Err(_) => {
                     retry::pause(attempt).await;
                     attempt += 1;
@@ -169,17 +169,17 @@ impl Engine {
 impl<'a> Attempt<'a> {
     /// Stores one thing that is due; whether there was one. A state may lapse to another that has lapsed too, and who waits for the state
     /// between them sees it.
-    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<bool, Stop> {
+    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<bool, AttemptStop> {
         let model = self.operation.model;
         let item = self.get(key.clone()).await?;
-        let Some(item) = item.filter(|item| stream::is_of(model, entity, item)) else {
+        let Some(item) = item.filter(|item| range_rows::is_row_of(model, entity, item)) else {
             return Ok(false);
         };
-        let actions = match row::decode(model, entity, &item, self.scope(None))? {
+        let actions = match row::decode_live(model, entity, &item, self.scope(None))? {
             None => {
                 let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get_key_value(ttl));
                 let Some((ttl, until)) = ttl else { return Ok(false) };
-                let acting = |doing| Action {
+                let acting = |doing| WriteAction {
                     key: key.clone(),
                     doing,
                     checks: vec![still_ends(ttl, until)],
@@ -189,12 +189,13 @@ impl<'a> Attempt<'a> {
                     let mark = vec![acting(Doing::Update(
                         singlet_store::Update::new().set(ENDED, until.clone()),
                     ))];
-                    send::send(self.operation, mark, false, &mut self.consumed).await?;
+                    send::send_actions(self.operation, mark, false, &mut self.consumed).await?;
                 }
                 vec![acting(Doing::Delete)]
             }
             Some(_) => {
-                let Some(row) = row::lapsed_once(entity, &row::stored(entity, &item)?, self.scope(None))? else {
+                let Some(row) = row::lapsed_once(entity, &row::decode_as_stored(entity, &item)?, self.scope(None))?
+                else {
                     return Ok(false);
                 };
                 let mut lapsed = Touched::new(entity, key.clone(), row.clone());
@@ -205,7 +206,7 @@ impl<'a> Attempt<'a> {
                 self.lapse_of(lapsed, row)?
             }
         };
-        send::send(self.operation, actions, false, &mut self.consumed).await?;
+        send::send_actions(self.operation, actions, false, &mut self.consumed).await?;
         Ok(true)
     }
 }
@@ -219,6 +220,6 @@ fn instant_in(entity: &Entity, row: &Attributes, name: &str) -> Result<Option<i6
 }
 
 /// The row still ends when it did.
-fn still_ends<'c>(ttl: &str, until: &Value) -> Check<'c> {
-    Check::pin(Condition::equal(Path::attribute(ttl), until.clone()))
+fn still_ends<'c>(ttl: &str, until: &Value) -> RowCheck<'c> {
+    RowCheck::pin(Condition::equal(Path::attribute(ttl), until.clone()))
 }

@@ -14,8 +14,8 @@ use singlet_model::model::{Entity, Guard};
 use singlet_store::{Condition, KeyType, Path, Update};
 
 use super::refuse::text_of;
-use super::touched::{Action, Check, Doing, absent_now, present};
-use crate::digest::hexadecimal;
+use super::touched::{Doing, RowCheck, WriteAction, absent_now, present_item};
+use crate::digest::hex_text;
 use crate::error::RuntimeError;
 use crate::row;
 use crate::scope::{Attributes, Scope};
@@ -28,7 +28,7 @@ pub(crate) const OWNER: &str = "$of";
 const TEXT_BYTES_MAX: usize = 1_024;
 
 /// The key of a row of the model's own.
-pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, RuntimeError> {
+pub(super) fn own_row_key(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, RuntimeError> {
     let delimiter = delimiter(model);
     let mut text = format!("${kind}");
     for part in parts {
@@ -36,7 +36,7 @@ pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, R
         text.push_str(&delimiter.escaped(part));
     }
     if text.len() > TEXT_BYTES_MAX {
-        text = format!("${kind}{delimiter}{}", hashed(&[&text]));
+        text = format!("${kind}{delimiter}{}", texts_hash(&[&text]));
     }
     let mut key = Item::new();
     for (at, attribute) in model.table.key.iter().enumerate() {
@@ -59,7 +59,7 @@ pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, R
 ///
 /// Where the table's key has no room for it.
 pub fn kept_row(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, RuntimeError> {
-    let mut item = place(model, kind, parts)?;
+    let mut item = own_row_key(model, kind, parts)?;
     if let Some(name) = &model.table.type_attribute {
         item.insert(name.clone(), Value::S(format!("${kind}")));
     }
@@ -82,13 +82,13 @@ fn delimiter(model: &Model) -> Delimiter {
 }
 
 /// The SHA-256 of some texts, in hexadecimal; texts do not run into one another.
-pub(super) fn hashed(texts: &[&str]) -> String {
+pub(super) fn texts_hash(texts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for text in texts {
         hash.update((text.len() as u64).to_be_bytes());
         hash.update(text.as_bytes());
     }
-    hexadecimal(&hash.finalize())
+    hex_text(&hash.finalize())
 }
 
 /// The guards of a row: of its unique values, and of its identity where it has versions.
@@ -105,14 +105,14 @@ impl Guards {
     /// The guards of a row; none where it is no longer the current version.
     pub fn of(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Self, RuntimeError> {
         let mut guards = Guards {
-            owner: owner(model, entity, row),
+            owner: guard_owner(model, entity, row),
             ..Guards::default()
         };
         if entity.unique.is_empty() || !is_current(entity, row) {
             return Ok(guards);
         }
-        let whole = row::completed(entity, row.clone(), scope)?;
-        guards.ttl = row::expiry(model, entity, &whole, scope)?.map(|seconds| Value::N(Number::from(seconds)));
+        let whole = row::complete_row(entity, row.clone(), scope)?;
+        guards.ttl = row::expiry_of(model, entity, &whole, scope)?.map(|seconds| Value::N(Number::from(seconds)));
         for guard in &entity.unique {
             if let Some(key) = key_of(model, entity, guard, &whole, scope)? {
                 guards.by_name.insert(guard.name.clone(), key);
@@ -126,27 +126,34 @@ impl Guards {
     }
 
     /// The claim of a guard, and what is said where it is taken.
-    pub fn claim<'a>(&self, model: &Model, key: &Item, expires: bool, now: i64, check: Check<'a>) -> Action<'a> {
+    pub fn claim<'a>(
+        &self,
+        model: &Model,
+        key: &Item,
+        expires: bool,
+        now: i64,
+        check: RowCheck<'a>,
+    ) -> WriteAction<'a> {
         let condition = absent_now(model, expires, now);
-        Action {
+        WriteAction {
             key: key.clone(),
             doing: Doing::Put(self.item(model, key)),
-            checks: vec![Check { condition, ..check }],
+            checks: vec![RowCheck { condition, ..check }],
         }
     }
 
     /// The release of a guard.
-    pub fn release<'a>(&self, key: &Item) -> Action<'a> {
+    pub fn release<'a>(&self, key: &Item) -> WriteAction<'a> {
         let mine = Condition::equal(Path::attribute(OWNER), Value::S(self.owner.clone()));
-        Action {
+        WriteAction {
             key: key.clone(),
             doing: Doing::Delete,
-            checks: vec![Check::pin(mine)],
+            checks: vec![RowCheck::pin(mine)],
         }
     }
 
-    /// The same guard, of its row's new key and expiring as its row now does.
-    pub fn renew<'a>(&self, model: &Model, key: &Item) -> Action<'a> {
+    /// The guard again, for its row's new key, expiring as its row now does.
+    pub fn renew<'a>(&self, model: &Model, key: &Item) -> WriteAction<'a> {
         let mut update = Update::new().set(OWNER, Value::S(self.owner.clone()));
         if let Some(ttl) = &model.table.ttl {
             update = match &self.ttl {
@@ -154,10 +161,10 @@ impl Guards {
                 None => update.remove(ttl.as_str()),
             };
         }
-        Action {
+        WriteAction {
             key: key.clone(),
             doing: Doing::Update(update),
-            checks: vec![Check::pin(present(model))],
+            checks: vec![RowCheck::pin(present_item(model))],
         }
     }
 }
@@ -186,11 +193,11 @@ fn key_of(
     };
     let form = scope.setting.guard_form();
     let text = form.value_text(&entity.name, &guard.name, text_of(&value))?;
-    place(model, "unique", &[&entity.name, &guard.name, &text]).map(Some)
+    own_row_key(model, "unique", &[&entity.name, &guard.name, &text]).map(Some)
 }
 
 /// Whose guards they are: the row's identity, without the instants of its versions.
-pub(super) fn owner(model: &Model, entity: &Entity, row: &Attributes) -> String {
+pub(super) fn guard_owner(model: &Model, entity: &Entity, row: &Attributes) -> String {
     let delimiter = delimiter(model);
     let parts = identity_of(model, entity, row);
     let escaped: Vec<String> = parts.iter().map(|part| delimiter.escaped(part)).collect();
@@ -218,10 +225,10 @@ fn is_current(entity: &Entity, row: &Attributes) -> bool {
 }
 
 /// The place of the guard of an identity: two versions must not both be the first.
-pub(crate) fn identity(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
+pub(crate) fn identity_guard(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
     let parts = identity_of(model, entity, row);
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    place(model, "identity", &parts)
+    own_row_key(model, "identity", &parts)
 }
 
 /// What the guard of an identity says once its last version was closed and none followed: until when that version was. A new
@@ -236,8 +243,8 @@ pub(super) fn closed_at(until: &Value) -> Condition {
 
 /// The item of that guard.
 pub(super) fn identity_item(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
-    let key = identity(model, entity, row)?;
-    Ok(item(model, &key, &owner(model, entity, row), None))
+    let key = identity_guard(model, entity, row)?;
+    Ok(item(model, &key, &guard_owner(model, entity, row), None))
 }
 
 /// What a guard keeps.

@@ -3,19 +3,21 @@
 use singlet_item::{Item, Value};
 use singlet_model::evaluate::time;
 use singlet_model::model::{Entity, History, Step};
-use singlet_plan::write::{Default as Why, step_refusal};
+use singlet_plan::write::{DefaultRefusal, step_refusal};
 use singlet_store::{Condition, Direction, KeyRange, Path, QueryRequest, Update};
 
-use super::actions::difference;
+use super::actions::item_update;
 use super::attempt::Attempt;
 use super::create::key_in;
-use super::guards::{CLOSED, closed_at, identity, identity_item};
-use super::refuse::Rule;
-use super::touched::{Action, Before, Change, Check, Doing, Touched, absent, present, stored_name};
-use super::{Refused, Stop, mistake};
+use super::guards::{CLOSED, closed_at, identity_guard, identity_item};
+use super::refuse::RefusalRule;
+use super::touched::{
+    Before, Doing, RowCheck, Touched, TouchedChange, WriteAction, absent_item, present_item, stored_name,
+};
+use super::{AttemptStop, Refused, internal_mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// Whether the last version of a row says that it was deleted: it is a tombstone, or no other followed when it was closed.
 pub(super) fn is_over(entity: &Entity, row: &Attributes) -> bool {
@@ -32,15 +34,15 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         history: &History,
         at: usize,
-    ) -> Result<Option<Item>, Stop> {
+    ) -> Result<Option<Item>, AttemptStop> {
         let model = self.operation.model;
         let mut known = self.touched(at)?.named.clone();
         // Of a row that is to be created everything is known; only its identity is what versions have in common.
         let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
-        let variables = variables.ok_or_else(|| mistake("an entity has no key"))?;
+        let variables = variables.ok_or_else(|| internal_mistake("an entity has no key"))?;
         known.retain(|name, _| variables.contains(name));
         let partition = model.table.key.first().map(|key| key.name.clone());
-        let partition = partition.ok_or_else(|| mistake("a table has no key"))?;
+        let partition = partition.ok_or_else(|| internal_mistake("a table has no key"))?;
         let template = entity.key_templates().find(|key| key.attribute == partition);
         let lookup = |name: &str| known.get(name);
         let value = template
@@ -48,7 +50,7 @@ impl<'a> Attempt<'a> {
             .transpose()?
             .flatten();
         let Some(value) = value else {
-            return Err(Stop::Failed(RuntimeError::no_key(entity)));
+            return Err(AttemptStop::Failed(RuntimeError::no_key(entity)));
         };
         let mut request = QueryRequest::new(model.table.name.clone(), KeyRange::partition(partition, value));
         request.consistent = true;
@@ -66,13 +68,13 @@ impl<'a> Attempt<'a> {
                 let same = known
                     .iter()
                     .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
-                if !same || !item.contains_key(&history.at) || !stream::is_of(model, entity, &item) {
+                if !same || !item.contains_key(&history.at) || !range_rows::is_row_of(model, entity, &item) {
                     continue;
                 }
                 if !item.contains_key(&history.until) {
                     return Ok(Some(item));
                 }
-                let begun = |item: &Item| -> Result<Option<i64>, Stop> {
+                let begun = |item: &Item| -> Result<Option<i64>, AttemptStop> {
                     let attribute = entity.attribute(&history.at).zip(item.get(&history.at));
                     let instant = attribute.map(|(attribute, value)| time::millis_of(value, &attribute.ty));
                     Ok(instant.transpose()?.flatten())
@@ -95,15 +97,20 @@ impl<'a> Attempt<'a> {
             "`{write}` would read on more than {most} times for the last version of `{}`",
             entity.name
         );
-        Err(Stop::Failed(RuntimeError::Request(message)))
+        Err(AttemptStop::Failed(RuntimeError::Request(message)))
     }
 
     /// The instant of the next version: now, or just after the last, or just after that was closed. A version that begins where
     /// another was closed is the next of the same row; of a row that was deleted and made again none is.
-    fn next_instant(&self, entity: &Entity, history: &History, last: Option<&Attributes>) -> Result<Value, Stop> {
+    fn next_instant(
+        &self,
+        entity: &Entity,
+        history: &History,
+        last: Option<&Attributes>,
+    ) -> Result<Value, AttemptStop> {
         let attribute = entity.attribute(&history.at);
         let ty = attribute.map(|attribute| &attribute.ty);
-        let ty = ty.ok_or_else(|| Stop::Failed(RuntimeError::no_key(entity)))?;
+        let ty = ty.ok_or_else(|| AttemptStop::Failed(RuntimeError::no_key(entity)))?;
         let now = self.operation.request.now;
         let instant = |name: &str| match last.and_then(|row| row.get(name)) {
             Some(value) => time::millis_of(value, ty),
@@ -120,39 +127,48 @@ impl<'a> Attempt<'a> {
         Ok(time::instant(at, ty)?)
     }
 
-    pub async fn create_version(&mut self, step: &'a Step, entity: &'a Entity, row: Attributes) -> Result<(), Stop> {
+    pub async fn create_version(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        row: Attributes,
+    ) -> Result<(), AttemptStop> {
         let Some(at) = self.touch(entity, row.clone())? else {
-            return Err(Stop::Failed(RuntimeError::no_key(entity)));
+            return Err(AttemptStop::Failed(RuntimeError::no_key(entity)));
         };
         self.read(at).await?;
         let touched = self.touched(at)?;
-        if touched.change != Change::Nothing {
+        if touched.change != TouchedChange::Nothing {
             return Err(self.same_item().await);
         }
         if touched.row().is_some() {
-            let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+            let rule = RefusalRule::of(
+                entity,
+                step_refusal(step, &DefaultRefusal::Exists),
+                &DefaultRefusal::Exists,
+            );
             return Err(self.denied(rule, None).await);
         }
         self.excluded(step, entity, &row).await?;
-        self.next_version(step, entity, at, row, Change::Create)
+        self.next_version(step, entity, at, row, TouchedChange::Create)
     }
 
-    pub async fn update_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
+    pub async fn update_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), AttemptStop> {
         let history = history_of(entity)?;
         let touched = self.touched(at)?;
         let before = touched
             .row()
-            .ok_or_else(|| mistake("a version is changed that is not there"))?
+            .ok_or_else(|| internal_mistake("a version is changed that is not there"))?
             .clone();
         let mut after = before.clone();
         if touched.edits.apply(&mut after).is_none() {
-            return Err(Stop::Failed(RuntimeError::Request(
+            return Err(AttemptStop::Failed(RuntimeError::Request(
                 "a number leaves its range".to_owned(),
             )));
         }
         let changed = touched.edits.summed();
         let after = self.sums_within_limits(step, entity, changed, after, &before).await?;
-        let after = row::completed(entity, after, self.scope(None))?;
+        let after = row::complete_row(entity, after, self.scope(None))?;
         let kept = |name: &str| {
             let attribute = entity.attribute(name);
             attribute.is_some_and(|attribute| attribute.always.is_some())
@@ -164,40 +180,40 @@ impl<'a> Attempt<'a> {
         if same && !history.again {
             // An identical update is no new version; the one there is must still be the last.
             let touched = self.touched_mut(at)?;
-            touched.change = Change::Nothing;
+            touched.change = TouchedChange::Nothing;
             touched.after = Some(before.clone());
             self.became(step, at, &before, false);
             return Ok(());
         }
-        self.next_version(step, entity, at, after, Change::Update)
+        self.next_version(step, entity, at, after, TouchedChange::Update)
     }
 
-    pub async fn delete_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
+    pub async fn delete_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), AttemptStop> {
         let row = self.touched(at)?.row();
         let mut row = row
-            .ok_or_else(|| mistake("a version is removed that is not there"))?
+            .ok_or_else(|| internal_mistake("a version is removed that is not there"))?
             .clone();
         match &history_of(entity)?.tombstone {
             Some(tombstone) => {
                 row.insert(tombstone.clone(), Value::Bool(true));
-                self.next_version(step, entity, at, row, Change::Delete)
+                self.next_version(step, entity, at, row, TouchedChange::Delete)
             }
             None => self.end_versions(entity, at, &row),
         }
     }
 
     /// Without a tombstone the last version is only closed: its guards go, and its identity remembers it.
-    fn end_versions(&mut self, entity: &'a Entity, at: usize, row: &Attributes) -> Result<(), Stop> {
+    fn end_versions(&mut self, entity: &'a Entity, at: usize, row: &Attributes) -> Result<(), AttemptStop> {
         let model = self.operation.model;
         let until = self.close_version(entity, at, None)?;
         let mut actions = self.guards_moved(entity, None, row, &Attributes::new())?;
-        actions.push(Action {
-            key: identity(model, entity, row)?,
+        actions.push(WriteAction {
+            key: identity_guard(model, entity, row)?,
             doing: Doing::Update(Update::new().set(CLOSED, until)),
             checks: Vec::new(),
         });
         let touched = self.touched_mut(at)?;
-        touched.change = Change::Delete;
+        touched.change = TouchedChange::Delete;
         touched.others.extend(actions);
         Ok(())
     }
@@ -209,36 +225,36 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         at: usize,
         mut row: Attributes,
-        change: Change,
-    ) -> Result<(), Stop> {
+        change: TouchedChange,
+    ) -> Result<(), AttemptStop> {
         let history = history_of(entity)?;
         let model = self.operation.model;
         // Another step on the same row has said what the next version is: all of it is one version.
         let touched = self.touched_mut(at)?;
-        if touched.change == Change::Update {
+        if touched.change == TouchedChange::Update {
             touched.others.clear();
         }
         let last = match &touched.before {
-            Before::Read { item: Some(item), .. } => Some(row::stored(entity, item)?),
+            Before::Read { item: Some(item), .. } => Some(row::decode_as_stored(entity, item)?),
             Before::Read { item: None, .. } => None,
-            Before::Unread => return Err(mistake("a version follows one that was not read")),
+            Before::Unread => return Err(internal_mistake("a version follows one that was not read")),
         };
         let closed = last.as_ref().and_then(|last| last.get(&history.until)).cloned();
         let instant = self.next_instant(entity, history, last.as_ref())?;
         row.insert(history.at.clone(), instant.clone());
         row.remove(&history.until);
-        let row = row::completed(entity, row, self.scope(None))?;
+        let row = row::complete_row(entity, row, self.scope(None))?;
         let mut actions = Vec::new();
         for (_, item) in row::encode_each(model, entity, &row, self.scope(None))? {
-            actions.push(Action {
+            actions.push(WriteAction {
                 key: key_in(model, &item),
                 doing: Doing::Put(item),
-                checks: vec![Check::pin(absent(model))],
+                checks: vec![RowCheck::pin(absent_item(model))],
             });
         }
         // Two first versions, or two after the same end, would have two keys: only the guard of the identity keeps them apart.
         let claim = match (&last, &closed) {
-            (None, _) => Some((Doing::Put(identity_item(model, entity, &row)?), absent(model))),
+            (None, _) => Some((Doing::Put(identity_item(model, entity, &row)?), absent_item(model))),
             (Some(_), Some(until)) => {
                 let reopened = Update::new().set(CLOSED, Value::Bool(false));
                 Some((Doing::Update(reopened), closed_at(until)))
@@ -246,10 +262,10 @@ impl<'a> Attempt<'a> {
             (Some(_), None) => None,
         };
         if let Some((doing, condition)) = claim {
-            actions.push(Action {
-                key: identity(model, entity, &row)?,
+            actions.push(WriteAction {
+                key: identity_guard(model, entity, &row)?,
                 doing,
-                checks: vec![Check::pin(condition)],
+                checks: vec![RowCheck::pin(condition)],
             });
         }
         let by = Some((step, self.order()));
@@ -258,38 +274,38 @@ impl<'a> Attempt<'a> {
             self.close_version(entity, at, Some(instant))?;
         }
         let touched = self.touched_mut(at)?;
-        if touched.change == Change::Create {
-            return Err(Stop::Refused(Refused::new("same_item", 409)));
+        if touched.change == TouchedChange::Create {
+            return Err(AttemptStop::Refused(Refused::new("same_item", 409)));
         }
         touched.change = change;
         touched.others.extend(actions);
         match change {
-            Change::Delete => {}
+            TouchedChange::Delete => {}
             _ => {
                 touched.after = Some(row.clone());
-                self.became(step, at, &row, change == Change::Create);
+                self.became(step, at, &row, change == TouchedChange::Create);
             }
         }
         Ok(())
     }
 
     /// Says until when the last version was the current one, and gives that instant.
-    fn close_version(&mut self, entity: &'a Entity, at: usize, until: Option<Value>) -> Result<Value, Stop> {
+    fn close_version(&mut self, entity: &'a Entity, at: usize, until: Option<Value>) -> Result<Value, AttemptStop> {
         let history = history_of(entity)?;
         let model = self.operation.model;
         let item = self.touched(at)?.item().cloned();
-        let item = item.ok_or_else(|| mistake("a version is closed that is not there"))?;
-        let mut closed = row::stored(entity, &item)?;
+        let item = item.ok_or_else(|| internal_mistake("a version is closed that is not there"))?;
+        let mut closed = row::decode_as_stored(entity, &item)?;
         let until = match until {
             Some(until) => until,
             None => self.next_instant(entity, history, Some(&closed))?,
         };
         closed.insert(history.until.clone(), until.clone());
-        let new = row::encode(model, entity, &closed, self.scope(None))?;
-        let new = new.first().ok_or_else(|| mistake("a version has no item"))?;
-        let update = difference(model, entity, &item, new);
+        let new = row::encode_with_mirrors(model, entity, &closed, self.scope(None))?;
+        let new = new.first().ok_or_else(|| internal_mistake("a version has no item"))?;
+        let update = item_update(model, entity, &item, new);
         let checks = self.current(entity, history);
-        let mut action = Action {
+        let mut action = WriteAction {
             key: key_in(model, &item),
             doing: Doing::Update(update),
             checks,
@@ -301,33 +317,33 @@ impl<'a> Attempt<'a> {
     }
 
     /// Conditions that a version is still the last.
-    fn current(&self, entity: &Entity, history: &History) -> Vec<Check<'a>> {
+    fn current(&self, entity: &Entity, history: &History) -> Vec<RowCheck<'a>> {
         let until = entity
             .attribute(&history.until)
             .map_or(history.until.as_str(), |attribute| {
                 stored_name(&attribute.stored, &attribute.name)
             });
         vec![
-            Check::pin(present(self.operation.model)),
-            Check::pin(Condition::not_exists(Path::attribute(until))),
+            RowCheck::pin(present_item(self.operation.model)),
+            RowCheck::pin(Condition::not_exists(Path::attribute(until))),
         ]
     }
 
     /// A version that is only looked at must still be the last; where there is none, its identity must still say so.
-    pub fn check_of_version(&self, touched: &Touched<'a>) -> Result<Vec<Action<'a>>, Stop> {
+    pub fn check_of_version(&self, touched: &Touched<'a>) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         let history = history_of(touched.entity)?;
         let Before::Read { item, .. } = &touched.before else {
-            return Err(mistake("a version is checked that was not read"));
+            return Err(internal_mistake("a version is checked that was not read"));
         };
         let closed = item.as_ref().and_then(|item| item.get(&history.until));
         let (key, mut checks) = match (item, closed) {
             (Some(item), None) => (key_in(model, item), self.current(touched.entity, history)),
-            (Some(_), Some(until)) => (touched.key.clone(), vec![Check::pin(closed_at(until))]),
-            (None, _) => (touched.key.clone(), vec![Check::pin(absent(model))]),
+            (Some(_), Some(until)) => (touched.key.clone(), vec![RowCheck::pin(closed_at(until))]),
+            (None, _) => (touched.key.clone(), vec![RowCheck::pin(absent_item(model))]),
         };
         checks.extend(touched.checks.iter().cloned());
-        Ok(vec![Action {
+        Ok(vec![WriteAction {
             key,
             doing: Doing::Check,
             checks,
@@ -335,7 +351,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-fn history_of(entity: &Entity) -> Result<&History, Stop> {
+fn history_of(entity: &Entity) -> Result<&History, AttemptStop> {
     let history = entity.history.as_ref();
-    history.ok_or_else(|| mistake("an entity without versions has one"))
+    history.ok_or_else(|| internal_mistake("an entity without versions has one"))
 }

@@ -2,6 +2,10 @@
 //!
 //! No list of what a write looks at has to be right for this. An expression that needs a row which nobody has read stops, the row is
 //! read, and the expression is computed again; so nothing is ever computed from a row of which only the key is known.
+//!
+//! **Invariant: what was looked at is pinned.** Each look of the evaluation that gave the value is put into [`Touched::used`], from
+//! which [`Touched::pins`] makes the conditions of the request. A way for an expression to see a row that does not pass through
+//! [`Looking`] would decide by a value that somebody may have changed before the write arrives.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,8 +21,8 @@ use singlet_model::types::{EntityId, Type};
 
 use super::attempt::{Attempt, ORDER_MISSING, not_found};
 use super::generate::Generating;
-use super::touched::{Change, Touched};
-use super::{Stop, mistake};
+use super::touched::{Touched, TouchedChange};
+use super::{AttemptStop, internal_mistake};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::row;
@@ -36,24 +40,24 @@ struct Looking<'s, 'a> {
     rows: &'s [Touched<'a>],
     /// Whether rows are seen as they become.
     becoming: bool,
-    seen: RefCell<Seen>,
+    seen: RefCell<SeenRows>,
 }
 
 /// What an expression looked at.
 #[derive(Default)]
-struct Seen {
+struct SeenRows {
     looked: Vec<(usize, Option<String>)>,
-    wanted: Option<Wanted>,
+    wanted: Option<WantedRow>,
 }
 
 /// A row that must be read before the expression has a value.
-enum Wanted {
+enum WantedRow {
     Touched(usize),
     Key(EntityId, Attributes),
 }
 
 impl Looking<'_, '_> {
-    fn want(&self, wanted: Wanted) -> EvaluateError {
+    fn want(&self, wanted: WantedRow) -> EvaluateError {
         self.seen.borrow_mut().wanted = Some(wanted);
         EvaluateError::NeedsStore
     }
@@ -123,7 +127,7 @@ impl Environment for Looking<'_, '_> {
                 Look::Whole => false,
             };
             if !touched.is_read() && touched.after.is_none() && !by_key {
-                return Err(self.want(Wanted::Touched(at)));
+                return Err(self.want(WantedRow::Touched(at)));
             }
             self.looked(at, look);
         }
@@ -142,7 +146,7 @@ impl Environment for Looking<'_, '_> {
             Look::Field(_) | Look::Whole => Err(EvaluateError::RowMissing(entity)),
         };
         let identity = match &described.history {
-            Some(_) => super::guards::identity(self.model, described, &known).map(Some),
+            Some(_) => super::guards::identity_guard(self.model, described, &known).map(Some),
             None => primary_key(described, &known),
         };
         // What no key can hold no row has.
@@ -151,14 +155,14 @@ impl Environment for Looking<'_, '_> {
         };
         let touched = self.rows.iter().position(|touched| touched.key == identity);
         let Some((at, touched)) = touched.and_then(|at| Some((at, self.rows.get(at)?))) else {
-            return Err(self.want(Wanted::Key(entity, known)));
+            return Err(self.want(WantedRow::Key(entity, known)));
         };
-        if self.becoming && touched.change == Change::Delete {
+        if self.becoming && touched.change == TouchedChange::Delete {
             return missing(look);
         }
         let becomes = touched.after.as_ref().filter(|_| self.becoming);
         if !touched.is_read() && becomes.is_none() {
-            return Err(self.want(Wanted::Touched(at)));
+            return Err(self.want(WantedRow::Touched(at)));
         }
         self.looked(at, look);
         match becomes.or_else(|| touched.row()) {
@@ -186,31 +190,36 @@ impl Environment for Looking<'_, '_> {
 
 impl<'a> Attempt<'a> {
     /// A value that an expression of the write gives.
-    pub async fn value(&mut self, expr: &Expr, own: Option<&Attributes>) -> Result<Option<Value>, Stop> {
+    pub async fn value(&mut self, expr: &Expr, own: Option<&Attributes>) -> Result<Option<Value>, AttemptStop> {
         self.looking(own, false, |names| evaluate(expr, names)).await
     }
 
     /// A value as an attribute of a type stores it.
-    pub async fn value_as(&mut self, expr: &Expr, ty: &Type, own: Option<&Attributes>) -> Result<Option<Value>, Stop> {
+    pub async fn value_as(
+        &mut self,
+        expr: &Expr,
+        ty: &Type,
+        own: Option<&Attributes>,
+    ) -> Result<Option<Value>, AttemptStop> {
         self.looking(own, false, |names| evaluate_as(expr, ty, names)).await
     }
 
     /// What a name is bound to.
-    pub async fn bound_value(&mut self, expr: &Expr) -> Result<Option<Value>, Stop> {
+    pub async fn bound_value(&mut self, expr: &Expr) -> Result<Option<Value>, AttemptStop> {
         self.looking(None, false, |names| evaluate_bound(expr, names)).await
     }
 
-    pub async fn holds(&mut self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, Stop> {
+    pub async fn holds(&mut self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, AttemptStop> {
         self.looking(own, false, |names| holds(expr, names)).await
     }
 
     /// A value of the answer, which sees rows as they become.
-    pub async fn answered_value(&mut self, expr: &Expr) -> Result<Option<Value>, Stop> {
+    pub async fn answered_value(&mut self, expr: &Expr) -> Result<Option<Value>, AttemptStop> {
         self.looking(None, true, |names| evaluate(expr, names)).await
     }
 
     /// Reads every row that an expression names, for one who takes the names as they are bound.
-    pub async fn look_through(&mut self, expr: &Expr) -> Result<(), Stop> {
+    pub async fn look_through(&mut self, expr: &Expr) -> Result<(), AttemptStop> {
         let mut parts: Vec<&Expr> = Vec::new();
         rows_looked_at(expr, &self.names, &mut parts);
         for part in parts {
@@ -224,7 +233,7 @@ impl<'a> Attempt<'a> {
         own: Option<&Attributes>,
         becoming: bool,
         compute: impl Fn(&dyn Environment) -> Result<T, EvaluateError>,
-    ) -> Result<T, Stop> {
+    ) -> Result<T, AttemptStop> {
         for _ in 0..=ROWS_LOOKED_AT_MAX {
             let (computed, seen) = {
                 let names = Looking {
@@ -240,14 +249,15 @@ impl<'a> Attempt<'a> {
             };
             match (computed, seen.wanted) {
                 (Ok(value), _) => {
+                    // Only the looks of the run that came to its end: the others were cut off, and decided nothing.
                     self.remember(seen.looked)?;
                     return Ok(value);
                 }
-                (Err(EvaluateError::NeedsStore), Some(Wanted::Touched(at))) => self.read_named(at).await?,
-                (Err(EvaluateError::NeedsStore), Some(Wanted::Key(entity, known))) => {
+                (Err(EvaluateError::NeedsStore), Some(WantedRow::Touched(at))) => self.read_named(at).await?,
+                (Err(EvaluateError::NeedsStore), Some(WantedRow::Key(entity, known))) => {
                     let entity = self.entity(entity)?;
                     let at = self.touch(entity, known)?;
-                    let at = at.ok_or_else(|| mistake("a row with a key cannot be read"))?;
+                    let at = at.ok_or_else(|| internal_mistake("a row with a key cannot be read"))?;
                     self.read(at).await?;
                 }
                 (Err(EvaluateError::RowMissing(entity)), _) => {
@@ -261,10 +271,10 @@ impl<'a> Attempt<'a> {
             "`{}` looks at more than {ROWS_LOOKED_AT_MAX} rows",
             self.operation.write.name
         );
-        Err(Stop::Failed(RuntimeError::Request(message)))
+        Err(AttemptStop::Failed(RuntimeError::Request(message)))
     }
 
-    fn remember(&mut self, looked: Vec<(usize, Option<String>)>) -> Result<(), Stop> {
+    fn remember(&mut self, looked: Vec<(usize, Option<String>)>) -> Result<(), AttemptStop> {
         for (at, field) in looked {
             let used = &mut self.touched_mut(at)?.used;
             match field {
@@ -278,7 +288,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Reads a row that a name stands for, of which only the key was known so far.
-    async fn read_named(&mut self, at: usize) -> Result<(), Stop> {
+    async fn read_named(&mut self, at: usize) -> Result<(), AttemptStop> {
         self.read(at).await?;
         let touched = self.touched(at)?;
         // Only a row that `let` names without `?` is bound before it is read.
@@ -289,7 +299,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Names show the row that was read, where so far they showed its key alone.
-    pub fn bind_names_of(&mut self, at: usize) -> Result<(), Stop> {
+    pub fn bind_names_of(&mut self, at: usize) -> Result<(), AttemptStop> {
         let Some(row) = self.touched(at)?.row().map(row::as_value) else {
             return Ok(());
         };

@@ -55,7 +55,7 @@ pub use due::Deadline;
 pub(crate) use generate::Generating;
 pub use guards::kept_row;
 pub(crate) use guards::{
-    CLOSED as GUARD_CLOSED, GuardKind, OWNER as GUARD_OWNER, identity as identity_place, of_row as guards_of_row,
+    CLOSED as GUARD_CLOSED, GuardKind, OWNER as GUARD_OWNER, identity_guard as identity_place, of_row as guards_of_row,
 };
 pub(crate) use touched::absent_now;
 pub use trigger::{ChangedRow, TickRun, TriggerOutcome, TriggerRun};
@@ -133,7 +133,7 @@ impl Refused {
 }
 
 /// Why an attempt ended before it was done.
-enum Stop {
+enum AttemptStop {
     /// A rule said no.
     Refused(Refused),
     /// A step cannot be done, and says that this does not matter.
@@ -148,19 +148,19 @@ enum Stop {
     Failed(RuntimeError),
 }
 
-impl<E: Into<RuntimeError>> From<E> for Stop {
+impl<E: Into<RuntimeError>> From<E> for AttemptStop {
     fn from(error: E) -> Self {
-        Stop::Failed(error.into())
+        AttemptStop::Failed(error.into())
     }
 }
 
 /// A state that cannot be, if nothing is wrong here: nothing is written then.
-fn mistake(what: &str) -> Stop {
-    Stop::Failed(RuntimeError::Internal(what.to_owned()))
+fn internal_mistake(what: &str) -> AttemptStop {
+    AttemptStop::Failed(RuntimeError::Internal(what.to_owned()))
 }
 
 /// One write on its way.
-struct Operation<'a> {
+struct WriteOperation<'a> {
     pub engine: &'a Engine,
     pub model: &'a Model,
     pub write: &'a Write,
@@ -168,9 +168,9 @@ struct Operation<'a> {
     pub args: Attributes,
     pub request: &'a WriteRequest,
     /// The record of the request, where it has a key; of its cause, where it runs by itself.
-    pub record: Option<record::Record<'a>>,
+    pub record: Option<record::RequestRecord<'a>>,
     /// The change after which it runs, or the tick.
-    pub change: Option<trigger::Cause<'a>>,
+    pub change: Option<trigger::TriggerCause<'a>>,
 }
 
 impl Engine {
@@ -186,8 +186,8 @@ impl Engine {
             return Err(RuntimeError::Request(format!("there is no write `{name}`")));
         };
         self.learn_guard_form().await?;
-        let args = arguments::checked(self, write, request)?;
-        let mut operation = Operation {
+        let args = arguments::checked_inputs(self, write, request)?;
+        let mut operation = WriteOperation {
             engine: self,
             model,
             write,
@@ -202,13 +202,13 @@ impl Engine {
         operation.admit()?;
         operation.record = operation.record_of_request()?;
         match write.bulk {
-            true => bulk::run(&operation).await,
+            true => bulk::run_bulk(&operation).await,
             false => operation.run().await,
         }
     }
 }
 
-impl<'a> Operation<'a> {
+impl<'a> WriteOperation<'a> {
     /// The names of the request alone.
     pub fn scope<'s>(&'s self, nothing: &'s Attributes) -> Scope<'s> {
         Scope {
@@ -271,7 +271,7 @@ impl<'a> Operation<'a> {
         Ok(())
     }
 
-    fn record_of_request(&self) -> Result<Option<record::Record<'a>>, RuntimeError> {
+    fn record_of_request(&self) -> Result<Option<record::RequestRecord<'a>>, RuntimeError> {
         let idempotency = &self.write.idempotency;
         if idempotency.need == IdempotencyNeed::None {
             return Ok(None);
@@ -286,7 +286,7 @@ impl<'a> Operation<'a> {
             None => None,
         };
         match own.or_else(|| self.request.idempotency_key.clone()) {
-            Some(key) => record::Record::new(self, key).map(Some),
+            Some(key) => record::RequestRecord::new(self, key).map(Some),
             None if idempotency.need == IdempotencyNeed::Required => Err(RuntimeError::Request(format!(
                 "`{}` needs an idempotency key",
                 self.write.name
@@ -307,17 +307,17 @@ impl<'a> Operation<'a> {
             consumed += std::mem::take(&mut attempt.consumed);
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
-                Err(Stop::ReadFirst(keys)) => remember(&mut read_first, keys)?,
-                Err(Stop::Failed(
+                Err(AttemptStop::ReadFirst(keys)) => remember_wanted(&mut read_first, keys)?,
+                Err(AttemptStop::Failed(
                     error @ (RuntimeError::VersionMismatch | RuntimeError::VersionRequired | RuntimeError::Several(_)),
                 )) => {
                     return self.refused(error, consumed).await;
                 }
-                Err(Stop::Failed(error)) => return Err(error),
-                Err(Stop::Refused(refused)) => {
+                Err(AttemptStop::Failed(error)) => return Err(error),
+                Err(AttemptStop::Refused(refused)) => {
                     return self.refused(RuntimeError::Refused(Box::new(refused)), consumed).await;
                 }
-                Err(Stop::Recorded | Stop::Again | Stop::Skipped) => {
+                Err(AttemptStop::Recorded | AttemptStop::Again | AttemptStop::Skipped) => {
                     if let Some(written) = self.replayed(&mut consumed).await? {
                         return Ok(Written { consumed, ..written });
                     }
@@ -348,7 +348,7 @@ impl<'a> Operation<'a> {
 }
 
 /// Remembers rows that must be read first; one that was read and is asked for again is a mistake of ours, not an endless loop.
-fn remember(read_first: &mut HashSet<Item>, keys: Vec<Item>) -> Result<(), RuntimeError> {
+fn remember_wanted(read_first: &mut HashSet<Item>, keys: Vec<Item>) -> Result<(), RuntimeError> {
     let known = read_first.len();
     read_first.extend(keys);
     match read_first.len() > known {

@@ -3,12 +3,12 @@
 use singlet_item::{Number, Value};
 use singlet_model::model::{Entity, MoveTo, Step};
 use singlet_model::types::Type;
-use singlet_plan::write::{Default as Why, step_refusal};
+use singlet_plan::write::{DefaultRefusal, step_refusal};
 
 use super::attempt::Attempt;
 use super::edits::{Edits, PartEdit};
-use super::refuse::Rule;
-use super::{Stop, mistake};
+use super::refuse::RefusalRule;
+use super::{AttemptStop, internal_mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 
@@ -17,7 +17,12 @@ pub(super) type Moved = (Vec<String>, String);
 
 impl<'a> Attempt<'a> {
     /// What a step changes, evaluated on the row as it was.
-    pub async fn edits(&mut self, step: &'a Step, entity: &'a Entity, own: Option<&Attributes>) -> Result<Edits, Stop> {
+    pub async fn edits(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        own: Option<&Attributes>,
+    ) -> Result<Edits, AttemptStop> {
         let mut edits = Edits::default();
         let from = match &step.from {
             Some(from) => self.value(from, own).await?,
@@ -40,7 +45,7 @@ impl<'a> Attempt<'a> {
         }
         for assignment in &step.set {
             let attribute = entity.attribute(&assignment.attribute);
-            let attribute = attribute.ok_or_else(|| mistake("a step sets what its entity does not have"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("a step sets what its entity does not have"))?;
             if let Some(entry) = &assignment.entry {
                 let name = self.entry_name(entry, own).await?;
                 let value = self.value(&assignment.value, own).await?;
@@ -102,27 +107,34 @@ impl<'a> Attempt<'a> {
         &mut self,
         entry: &singlet_model::expression::Expr,
         own: Option<&Attributes>,
-    ) -> Result<String, Stop> {
+    ) -> Result<String, AttemptStop> {
         let name = self.value(entry, own).await?;
         let name = name.map(|value| super::refuse::text_of(&value));
-        name.ok_or_else(|| Stop::Failed(RuntimeError::Request("the name of an entry is missing".to_owned())))
+        name.ok_or_else(|| AttemptStop::Failed(RuntimeError::Request("the name of an entry is missing".to_owned())))
     }
 
     /// Where a step moves its row, and where from.
-    pub async fn moved(&mut self, step: &'a Step, entity: &'a Entity, own: &Attributes) -> Result<Option<Moved>, Stop> {
+    pub async fn moved(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        own: &Attributes,
+    ) -> Result<Option<Moved>, AttemptStop> {
         let Some(moves) = &step.moves else { return Ok(None) };
         let states = entity.states.as_ref();
-        let states = states.ok_or_else(|| mistake("a step moves a row without states"))?;
+        let states = states.ok_or_else(|| internal_mistake("a step moves a row without states"))?;
         Ok(match moves {
             MoveTo::Named(name, _) => {
                 let known = states.moves.iter().find(|known| known.name == *name);
-                let known = known.ok_or_else(|| mistake("a step moves by a move that is not known"))?;
+                let known = known.ok_or_else(|| internal_mistake("a step moves by a move that is not known"))?;
                 Some((known.from.clone(), known.to.clone()))
             }
             MoveTo::To(goal) => {
                 let goal = self.value(goal, Some(own)).await?;
                 let to = goal.as_ref().and_then(Value::as_str);
-                let to = to.ok_or_else(|| mistake("a step moves to no state"))?.to_owned();
+                let to = to
+                    .ok_or_else(|| internal_mistake("a step moves to no state"))?
+                    .to_owned();
                 let mut from: Vec<String> = Vec::new();
                 for known in states.moves.iter().filter(|known| known.to == to) {
                     from.extend(
@@ -135,8 +147,8 @@ impl<'a> Attempt<'a> {
                     );
                 }
                 if from.is_empty() {
-                    let why = Why::State(vec![to]);
-                    let rule = Rule::of(entity, step_refusal(step, &why), &why);
+                    let why = DefaultRefusal::State(vec![to]);
+                    let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
                     return Err(self.denied(rule, Some(own)).await);
                 }
                 Some((from, to))
@@ -152,17 +164,17 @@ impl<'a> Attempt<'a> {
         (from, to): &Moved,
         row: &Attributes,
         edits: &mut Edits,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         let states = entity.states.as_ref();
-        let states = states.ok_or_else(|| mistake("a step moves a row without states"))?;
+        let states = states.ok_or_else(|| internal_mistake("a step moves a row without states"))?;
         let current = row
             .get(&states.of)
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
         if !from.contains(&current) {
-            let why = Why::State(from.clone());
-            let rule = Rule::of(entity, step_refusal(step, &why), &why);
+            let why = DefaultRefusal::State(from.clone());
+            let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
             return Err(self.denied(rule, Some(row)).await);
         }
         edits.set.insert(states.of.clone(), Some(Value::S(to.clone())));

@@ -8,10 +8,10 @@ use singlet_model::model::{Entity, Role, Stored};
 use singlet_store::{Comparison, Condition, Consumed, GetRequest, Path};
 
 use super::generate::Generating;
-use super::guards::{hashed, place};
+use super::guards::{own_row_key, texts_hash};
 use super::refuse::Denial;
-use super::touched::{Action, Check, Doing, absent, stored_name};
-use super::{Operation, Written};
+use super::touched::{Doing, RowCheck, WriteAction, absent_item, stored_name};
+use super::{WriteOperation, Written};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
@@ -41,7 +41,7 @@ const VERSION: &str = "$version";
 
 /// The record of one request.
 #[derive(Debug)]
-pub(super) struct Record<'a> {
+pub(super) struct RequestRecord<'a> {
     /// What it is the record of.
     kind: RecordKind,
     /// The entity that shapes it.
@@ -64,13 +64,13 @@ enum RecordKind {
     Change,
 }
 
-impl<'a> Record<'a> {
+impl<'a> RequestRecord<'a> {
     /// The record of a change. Its place is of the write and the change alone: no caller shapes it.
-    pub fn of_change(operation: &Operation<'a>, change: &str) -> Result<Self, RuntimeError> {
-        Ok(Record {
+    pub fn of_change(operation: &WriteOperation<'a>, change: &str) -> Result<Self, RuntimeError> {
+        Ok(RequestRecord {
             kind: RecordKind::Change,
             entity: None,
-            key: place(
+            key: own_row_key(
                 operation.model,
                 "change",
                 &[&operation.model.name, &operation.write.name, change],
@@ -81,9 +81,9 @@ impl<'a> Record<'a> {
     }
 
     /// The item that records what became of a change: that it was refused, and by which rule, or that it was done.
-    pub(super) fn item_of_change(&self, operation: &Operation<'_>, refused: Option<&str>) -> Item {
+    pub(super) fn item_of_change(&self, operation: &WriteOperation<'_>, refused: Option<&str>) -> Item {
         let mut item = self.key.clone();
-        item.extend([expiry(operation)]);
+        item.extend([record_expiry(operation)]);
         item.extend(refused.map(|name| (REFUSED.to_owned(), Value::S(name.to_owned()))));
         if let Some(name) = &operation.model.table.type_attribute {
             item.insert(name.clone(), Value::S(CHANGE_TYPE.to_owned()));
@@ -91,7 +91,7 @@ impl<'a> Record<'a> {
         item
     }
 
-    pub fn new(operation: &Operation<'a>, key: String) -> Result<Self, RuntimeError> {
+    pub fn new(operation: &WriteOperation<'a>, key: String) -> Result<Self, RuntimeError> {
         if key.is_empty() || key.chars().count() > KEY_CHARS_MAX {
             return Err(RuntimeError::Request(format!(
                 "an idempotency key has 1 to {KEY_CHARS_MAX} characters"
@@ -111,12 +111,12 @@ impl<'a> Record<'a> {
         let place = match entity {
             Some(entity) => key_of_entity(operation, entity, &words)?,
             None => match caller {
-                Some(caller) => place(model, "request", &[&operation.write.name, caller, &key])?,
+                Some(caller) => own_row_key(model, "request", &[&operation.write.name, caller, &key])?,
                 // One part more than any caller's, so that nobody's id is nobody.
-                None => place(model, "request", &[&operation.write.name, "", &key, &hash])?,
+                None => own_row_key(model, "request", &[&operation.write.name, "", &key, &hash])?,
             },
         };
-        Ok(Record {
+        Ok(RequestRecord {
             kind: RecordKind::Request,
             entity,
             key: place,
@@ -133,7 +133,7 @@ impl<'a> Record<'a> {
     /// The answer that the record holds; none, where there is no record or it has expired.
     pub async fn replayed(
         &self,
-        operation: &Operation<'_>,
+        operation: &WriteOperation<'_>,
         consumed: &mut Consumed,
     ) -> Result<Option<Written>, RuntimeError> {
         let request = GetRequest {
@@ -191,12 +191,12 @@ impl<'a> Record<'a> {
     /// Writes the record with what it records.
     pub(super) fn action<'c>(
         &self,
-        operation: &Operation<'_>,
+        operation: &WriteOperation<'_>,
         written: &Written,
         answered: &Attributes,
-    ) -> Result<Action<'c>, RuntimeError> {
+    ) -> Result<WriteAction<'c>, RuntimeError> {
         if self.kind == RecordKind::Change {
-            return Ok(Action {
+            return Ok(WriteAction {
                 doing: Doing::Put(self.item_of_change(operation, None)),
                 ..self.absent(operation)
             });
@@ -213,13 +213,13 @@ impl<'a> Record<'a> {
                 let mut scope = operation.scope(&words);
                 scope.row = Some(answered);
                 let defaults = defaults(operation, entity, &words)?;
-                let items = row::encode(model, entity, &defaults, scope)?;
+                let items = row::encode_with_mirrors(model, entity, &defaults, scope)?;
                 items.into_iter().next().unwrap_or_default()
             }
             None => {
                 let mut item = self.key.clone();
                 item.extend(words);
-                item.extend([expiry(operation)]);
+                item.extend([record_expiry(operation)]);
                 if let Some(name) = &model.table.type_attribute {
                     item.insert(name.clone(), Value::S("$request".to_owned()));
                 }
@@ -227,18 +227,18 @@ impl<'a> Record<'a> {
             }
         };
         item.extend(written.version.map(|version| (VERSION.to_owned(), Value::N(version))));
-        Ok(Action {
+        Ok(WriteAction {
             doing: Doing::Put(item),
             ..self.absent(operation)
         })
     }
 
     /// Checks that there is no record, or none that still counts.
-    pub(super) fn absent<'c>(&self, operation: &Operation<'_>) -> Action<'c> {
-        Action {
+    pub(super) fn absent<'c>(&self, operation: &WriteOperation<'_>) -> WriteAction<'c> {
+        WriteAction {
             key: self.key.clone(),
             doing: Doing::Check,
-            checks: vec![Check {
+            checks: vec![RowCheck {
                 order: 0,
                 condition: absent_or_expired(operation),
                 denial: Denial::Recorded,
@@ -248,23 +248,23 @@ impl<'a> Record<'a> {
 }
 
 /// Until when a row of the model's own counts, if it is written now: in the table's TTL, or beside it where there is none.
-pub(super) fn expiry(operation: &Operation<'_>) -> (String, Value) {
+pub(super) fn record_expiry(operation: &WriteOperation<'_>) -> (String, Value) {
     let kept = match operation.change {
         Some(_) => CHANGE_KEPT_SECONDS,
         None => KEPT_SECONDS,
     };
-    until(operation.model, operation.request.now.div_euclid(1_000) + kept)
+    counts_until(operation.model, operation.request.now.div_euclid(1_000) + kept)
 }
 
 /// Whether a row of the model's own no longer counts.
-pub(super) fn has_expired(operation: &Operation<'_>, item: &Item) -> bool {
+pub(super) fn has_expired(operation: &WriteOperation<'_>, item: &Item) -> bool {
     let now = operation.request.now;
     let until = item.get(UNTIL).and_then(Value::as_number).and_then(Number::to_i64);
     row::has_expired(operation.model, item, now) || until.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
 }
 
 /// There is no row of the model's own, or none that still counts.
-pub(super) fn absent_or_expired(operation: &Operation<'_>) -> Condition {
+pub(super) fn absent_or_expired(operation: &WriteOperation<'_>) -> Condition {
     absent_or_over(operation.model, operation.request.now.div_euclid(1_000))
 }
 
@@ -275,9 +275,9 @@ pub(super) fn change_record(
     change: &str,
     now: i64,
 ) -> Result<(Item, Condition), RuntimeError> {
-    let mut item = place(model, "change", &[&model.name, follower, change])?;
+    let mut item = own_row_key(model, "change", &[&model.name, follower, change])?;
     let seconds = now.div_euclid(1_000);
-    item.extend([until(model, seconds + CHANGE_KEPT_SECONDS)]);
+    item.extend([counts_until(model, seconds + CHANGE_KEPT_SECONDS)]);
     if let Some(name) = &model.table.type_attribute {
         item.insert(name.clone(), Value::S(CHANGE_TYPE.to_owned()));
     }
@@ -285,14 +285,14 @@ pub(super) fn change_record(
 }
 
 /// Until when a row of the model's own counts, in seconds since 1970: in the table's TTL, or beside it where there is none.
-pub(super) fn until(model: &Model, seconds: i64) -> (String, Value) {
+pub(super) fn counts_until(model: &Model, seconds: i64) -> (String, Value) {
     (expiry_name(model).to_owned(), Value::N(Number::from(seconds)))
 }
 
 fn absent_or_over(model: &Model, seconds: i64) -> Condition {
     let seconds = Value::N(Number::from(seconds));
     let over = Condition::compare(Path::attribute(expiry_name(model)), Comparison::LessOrEqual, seconds);
-    absent(model).or(over)
+    absent_item(model).or(over)
 }
 
 fn expiry_name(model: &Model) -> &str {
@@ -300,13 +300,13 @@ fn expiry_name(model: &Model) -> &str {
 }
 
 /// What a request asks for: the operation and everything that was sent.
-fn request_hash(operation: &Operation<'_>) -> String {
+fn request_hash(operation: &WriteOperation<'_>) -> String {
     let sent = Value::M(operation.request.args.clone());
-    hashed(&[&operation.write.name, &values::json_text::of(&sent)])
+    texts_hash(&[&operation.write.name, &values::json_text::of(&sent)])
 }
 
 /// Attributes of a record that have a default, such as when it was made.
-fn defaults(operation: &Operation<'_>, entity: &Entity, words: &Attributes) -> Result<Attributes, RuntimeError> {
+fn defaults(operation: &WriteOperation<'_>, entity: &Entity, words: &Attributes) -> Result<Attributes, RuntimeError> {
     let mut found = Attributes::new();
     for attribute in &entity.attributes {
         if let Some(default) = attribute.default.as_ref().or(attribute.always.as_ref()) {
@@ -317,7 +317,7 @@ fn defaults(operation: &Operation<'_>, entity: &Entity, words: &Attributes) -> R
     Ok(found)
 }
 
-fn key_of_entity(operation: &Operation<'_>, entity: &Entity, words: &Attributes) -> Result<Item, RuntimeError> {
+fn key_of_entity(operation: &WriteOperation<'_>, entity: &Entity, words: &Attributes) -> Result<Item, RuntimeError> {
     let mut row = defaults(operation, entity, words)?;
     for attribute in entity
         .attributes

@@ -4,12 +4,12 @@ use singlet_item::{Item, Value};
 use singlet_model::evaluate::evaluate;
 use singlet_model::expression::Expr;
 use singlet_model::model::Refusal;
-use singlet_plan::write::{Default as Why, default_name, default_status};
+use singlet_plan::write::{DefaultRefusal, default_name, default_status};
 
 use super::generate::Generating;
-use super::touched::Check;
-use super::{Operation, Refused, Stop};
-use crate::digest::hexadecimal;
+use super::touched::RowCheck;
+use super::{AttemptStop, Refused, WriteOperation};
+use crate::digest::hex_text;
 use crate::row;
 use crate::scope::Attributes;
 
@@ -17,7 +17,7 @@ use crate::scope::Attributes;
 #[derive(Clone, Debug)]
 pub(super) enum Denial<'a> {
     /// A rule's name.
-    Rule(Box<Rule<'a>>),
+    Rule(Box<RefusalRule<'a>>),
     /// The row has another version.
     Version,
     /// The record of the request is there.
@@ -28,17 +28,17 @@ pub(super) enum Denial<'a> {
 
 /// A name to be: most refusals never happen, so that it is made when it is said.
 #[derive(Clone, Debug)]
-enum Name<'a> {
+enum RefusalName<'a> {
     /// The model says it.
     Given(&'a str),
     /// It follows from the entity and from why.
-    Default(&'a str, Why),
+    Default(&'a str, DefaultRefusal),
 }
 
 /// A refusal to be, with what it needs to say more.
 #[derive(Clone, Debug)]
-pub(super) struct Rule<'a> {
-    name: Name<'a>,
+pub(super) struct RefusalRule<'a> {
+    name: RefusalName<'a>,
     pub status: u16,
     pub shown: &'a [(String, Expr)],
     /// The name under which the shown values know the row of the condition.
@@ -48,14 +48,14 @@ pub(super) struct Rule<'a> {
     pub bound: Attributes,
 }
 
-impl<'a> Rule<'a> {
+impl<'a> RefusalRule<'a> {
     /// What the model calls it, or the default name.
-    pub fn of(entity: &'a singlet_model::model::Entity, refusal: Option<&'a Refusal>, why: &Why) -> Self {
+    pub fn of(entity: &'a singlet_model::model::Entity, refusal: Option<&'a Refusal>, why: &DefaultRefusal) -> Self {
         let shown: &[(String, Expr)] = refusal.map_or(&[], |refusal| &refusal.shown);
-        Rule {
+        RefusalRule {
             name: match refusal {
-                Some(refusal) => Name::Given(&refusal.name),
-                None => Name::Default(&entity.name, why.clone()),
+                Some(refusal) => RefusalName::Given(&refusal.name),
+                None => RefusalName::Default(&entity.name, why.clone()),
             },
             status: refusal
                 .and_then(|refusal| refusal.status)
@@ -69,8 +69,8 @@ impl<'a> Rule<'a> {
 
     /// A requirement's.
     pub fn required(refusal: &'a Refusal, status: u16) -> Self {
-        Rule {
-            name: Name::Given(&refusal.name),
+        RefusalRule {
+            name: RefusalName::Given(&refusal.name),
             status,
             shown: &refusal.shown,
             row: None,
@@ -82,19 +82,19 @@ impl<'a> Rule<'a> {
     /// What it is called.
     pub fn name(&self) -> String {
         match &self.name {
-            Name::Given(name) => (*name).to_owned(),
-            Name::Default(entity, why) => default_name(entity, why),
+            RefusalName::Given(name) => (*name).to_owned(),
+            RefusalName::Default(entity, why) => default_name(entity, why),
         }
     }
 
     /// The refusal, with the values that it shows.
-    pub fn refused(&self, operation: &Operation<'_>, old: Option<&Item>) -> Result<Refused, Stop> {
+    pub fn refused(&self, operation: &WriteOperation<'_>, old: Option<&Item>) -> Result<Refused, AttemptStop> {
         let mut bound = self.bound.clone();
         let mut own = Attributes::new();
         let nothing = Attributes::new();
         if let (Some(entity), Some(item)) = (self.entity, old) {
             let scope = operation.scope(&nothing);
-            own = row::decode(operation.model, entity, item, scope)?.unwrap_or_default();
+            own = row::decode_live(operation.model, entity, item, scope)?.unwrap_or_default();
             if let Some(name) = &self.row {
                 bound.insert(name.clone(), row::as_value(&own));
             }
@@ -112,12 +112,15 @@ impl<'a> Rule<'a> {
 }
 
 /// Why a request was refused, from the items that its conditions were evaluated on: one entry per action that failed.
-pub(super) fn why(operation: &Operation<'_>, failed: &[(&[Check<'_>], Option<&Item>)]) -> Stop {
-    let mut first: Option<(&Check<'_>, Option<&Item>)> = None;
+pub(super) fn refusal_reason(
+    operation: &WriteOperation<'_>,
+    failed: &[(&[RowCheck<'_>], Option<&Item>)],
+) -> AttemptStop {
+    let mut first: Option<(&RowCheck<'_>, Option<&Item>)> = None;
     for (checks, old) in failed {
         for check in checks.iter().filter(|check| !check.condition.holds(*old)) {
             if matches!(check.denial, Denial::Changed) {
-                return Stop::Again;
+                return AttemptStop::Again;
             }
             if first.is_none_or(|(known, _)| check.order < known.order) {
                 first = Some((check, *old));
@@ -126,26 +129,26 @@ pub(super) fn why(operation: &Operation<'_>, failed: &[(&[Check<'_>], Option<&It
     }
     match first {
         // By now every condition holds: somebody was faster, and gone again.
-        None => Stop::Again,
+        None => AttemptStop::Again,
         Some((check, old)) => match &check.denial {
             Denial::Rule(rule) => match rule.refused(operation, old) {
-                Ok(refused) => Stop::Refused(refused),
+                Ok(refused) => AttemptStop::Refused(refused),
                 Err(stop) => stop,
             },
-            Denial::Version => Stop::Failed(crate::RuntimeError::VersionMismatch),
-            Denial::Recorded => Stop::Recorded,
-            Denial::Changed => Stop::Again,
+            Denial::Version => AttemptStop::Failed(crate::RuntimeError::VersionMismatch),
+            Denial::Recorded => AttemptStop::Recorded,
+            Denial::Changed => AttemptStop::Again,
         },
     }
 }
 
 /// A refusal that the process itself finds, with the values that it shows.
-pub(super) fn shown(
-    operation: &Operation<'_>,
+pub(super) fn shown_refusal(
+    operation: &WriteOperation<'_>,
     shown: &[(String, Expr)],
     bound: &Attributes,
     own: Option<&Attributes>,
-) -> Result<Attributes, Stop> {
+) -> Result<Attributes, AttemptStop> {
     let mut values = Attributes::new();
     for (name, expr) in shown {
         let mut scope = operation.scope(bound);
@@ -163,7 +166,7 @@ pub(super) fn text_of(value: &Value) -> String {
         Value::S(text) => text.clone(),
         Value::N(number) => number.to_string(),
         Value::Bool(truth) => truth.to_string(),
-        Value::B(bytes) => hexadecimal(bytes),
+        Value::B(bytes) => hex_text(bytes),
         other => format!("{other:?}"),
     }
 }

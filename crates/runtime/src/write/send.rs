@@ -6,20 +6,20 @@ use singlet_store::{
     TransactWrite, TransactWriteRequest, Update, UpdateRequest, UpdateReturn, WriteAnswer,
 };
 
-use super::touched::{Action, Check, Doing};
-use super::{Operation, Stop, refuse};
+use super::touched::{Doing, RowCheck, WriteAction};
+use super::{AttemptStop, WriteOperation, refuse};
 use crate::error::RuntimeError;
 use crate::random::random_bytes;
 use crate::retry;
 
 /// Sends the actions of an operation: one call for one row, one transaction for several. Gives the changed item back where it is
 /// asked for and one row is updated.
-pub(super) async fn send(
-    operation: &Operation<'_>,
-    actions: Vec<Action<'_>>,
+pub(super) async fn send_actions(
+    operation: &WriteOperation<'_>,
+    actions: Vec<WriteAction<'_>>,
     wants_new: bool,
     consumed: &mut Consumed,
-) -> Result<Option<Item>, Stop> {
+) -> Result<Option<Item>, AttemptStop> {
     let most = operation.engine.bounds().transaction_items_max;
     if actions.len() > most {
         let message = format!(
@@ -27,7 +27,7 @@ pub(super) async fn send(
             operation.write.name,
             actions.len()
         );
-        return Err(Stop::Failed(RuntimeError::Request(message)));
+        return Err(AttemptStop::Failed(RuntimeError::Request(message)));
     }
     let table = &operation.model.table.name;
     let returns = match wants_new {
@@ -37,7 +37,7 @@ pub(super) async fn send(
     let alone = actions.len() == 1
         && !matches!(
             actions.first(),
-            Some(Action {
+            Some(WriteAction {
                 doing: Doing::Check,
                 ..
             })
@@ -49,7 +49,7 @@ pub(super) async fn send(
     if alone && let Some((request, checks)) = requests.next() {
         return single(operation, &request, &checks, consumed).await;
     }
-    let (actions, checks): (Vec<TransactWrite>, Vec<Vec<Check<'_>>>) = requests.unzip();
+    let (actions, checks): (Vec<TransactWrite>, Vec<Vec<RowCheck<'_>>>) = requests.unzip();
     if actions.is_empty() {
         return Ok(None);
     }
@@ -61,7 +61,7 @@ pub(super) async fn send(
 }
 
 /// In a transaction a change that changes nothing only insists on what it requires of its row.
-fn requiring(mut action: Action<'_>, several: bool) -> Action<'_> {
+fn requiring(mut action: WriteAction<'_>, several: bool) -> WriteAction<'_> {
     if matches!(&action.doing, Doing::Update(update) if several && update.is_empty()) {
         action.doing = Doing::Check;
     }
@@ -69,8 +69,8 @@ fn requiring(mut action: Action<'_>, several: bool) -> Action<'_> {
 }
 
 /// The request of an action, and what says why it was refused.
-fn request_of<'a>(table: &str, action: Action<'a>, returns: UpdateReturn) -> (TransactWrite, Vec<Check<'a>>) {
-    let Action { key, doing, checks } = action;
+fn request_of<'a>(table: &str, action: WriteAction<'a>, returns: UpdateReturn) -> (TransactWrite, Vec<RowCheck<'a>>) {
+    let WriteAction { key, doing, checks } = action;
     let mut all = checks.iter().map(|check| check.condition.clone());
     let first = all.next();
     let condition = first.map(|first| all.fold(first, Condition::and));
@@ -105,11 +105,11 @@ fn request_of<'a>(table: &str, action: Action<'a>, returns: UpdateReturn) -> (Tr
 }
 
 async fn transaction(
-    operation: &Operation<'_>,
+    operation: &WriteOperation<'_>,
     request: &TransactWriteRequest,
-    checks: &[Vec<Check<'_>>],
+    checks: &[Vec<RowCheck<'_>>],
     consumed: &mut Consumed,
-) -> Result<(), Stop> {
+) -> Result<(), AttemptStop> {
     let mut attempt = 0;
     let mut unknown = false;
     loop {
@@ -130,9 +130,9 @@ async fn transaction(
             continue;
         }
         return Err(match error.kind() {
-            _ if unknown && same_again && !error.is_unavailable() => Stop::Failed(unknown_outcome().into()),
+            _ if unknown && same_again && !error.is_unavailable() => AttemptStop::Failed(unknown_outcome().into()),
             ErrorKind::Cancelled(reasons) => cancelled(operation, checks, reasons, &error),
-            ErrorKind::Conflict => Stop::Again,
+            ErrorKind::Conflict => AttemptStop::Again,
             _ => failed_for_good(error),
         });
     }
@@ -152,11 +152,11 @@ fn is_throttled(error: &StoreError) -> bool {
 }
 
 fn cancelled(
-    operation: &Operation<'_>,
-    checks: &[Vec<Check<'_>>],
+    operation: &WriteOperation<'_>,
+    checks: &[Vec<RowCheck<'_>>],
     reasons: &[Cancellation],
     error: &StoreError,
-) -> Stop {
+) -> AttemptStop {
     let mut failed = Vec::new();
     let mut others = false;
     for (checks, reason) in checks.iter().zip(reasons) {
@@ -168,18 +168,18 @@ fn cancelled(
         }
     }
     match failed.is_empty() {
-        true if others => Stop::Again,
+        true if others => AttemptStop::Again,
         true => failed_for_good(error.clone()),
-        false => refuse::why(operation, &failed),
+        false => refuse::refusal_reason(operation, &failed),
     }
 }
 
 async fn single(
-    operation: &Operation<'_>,
+    operation: &WriteOperation<'_>,
     request: &TransactWrite,
-    checks: &[Check<'_>],
+    checks: &[RowCheck<'_>],
     consumed: &mut Consumed,
-) -> Result<Option<Item>, Stop> {
+) -> Result<Option<Item>, AttemptStop> {
     let mut attempt = 0;
     let mut unknown = false;
     loop {
@@ -195,16 +195,16 @@ async fn single(
         match error.kind() {
             ErrorKind::ConditionFailed { old } if unknown && is_done(request, old.as_ref()) => return Ok(old.clone()),
             // Refused, or done and changed by others since.
-            ErrorKind::ConditionFailed { .. } if unknown => return Err(Stop::Failed(unknown_outcome().into())),
+            ErrorKind::ConditionFailed { .. } if unknown => return Err(AttemptStop::Failed(unknown_outcome().into())),
             ErrorKind::ConditionFailed { old } => {
-                return Err(refuse::why(operation, &[(checks, old.as_ref())]));
+                return Err(refuse::refusal_reason(operation, &[(checks, old.as_ref())]));
             }
             ErrorKind::Conflict if unknown && again => {}
-            ErrorKind::Conflict if !unknown => return Err(Stop::Again),
+            ErrorKind::Conflict if !unknown => return Err(AttemptStop::Again),
             _ if error.is_throttled() && again => {}
             // What adds must not be sent twice when nobody knows whether it arrived.
             _ if error.is_unavailable() && again && !adds(request) => unknown = true,
-            _ if unknown && !error.is_unavailable() => return Err(Stop::Failed(unknown_outcome().into())),
+            _ if unknown && !error.is_unavailable() => return Err(AttemptStop::Failed(unknown_outcome().into())),
             _ => return Err(failed_for_good(error)),
         }
         retry::pause(attempt).await;
@@ -213,7 +213,7 @@ async fn single(
 
 /// What the store will always refuse. Only a number that is added to can leave what numbers can be without anybody knowing before: the
 /// caller has sent too much.
-fn failed_for_good(error: StoreError) -> Stop {
+fn failed_for_good(error: StoreError) -> AttemptStop {
     let by_reason = match error.kind() {
         ErrorKind::Cancelled(reasons) => reasons.iter().any(|reason| match reason {
             Cancellation::Invalid(why) => is_about_numbers(why),
@@ -224,9 +224,9 @@ fn failed_for_good(error: StoreError) -> Stop {
     match by_reason || is_about_numbers(error.message()) {
         true => {
             let message = "a sum has more than 38 digits, or is larger than numbers can be".to_owned();
-            Stop::Failed(RuntimeError::Request(message))
+            AttemptStop::Failed(RuntimeError::Request(message))
         }
-        false => Stop::Failed(error.into()),
+        false => AttemptStop::Failed(error.into()),
     }
 }
 
@@ -238,7 +238,7 @@ fn is_about_numbers(message: &str) -> bool {
 }
 
 /// One action as a call of its own.
-async fn call(operation: &Operation<'_>, request: &TransactWrite) -> Result<WriteAnswer, StoreError> {
+async fn call(operation: &WriteOperation<'_>, request: &TransactWrite) -> Result<WriteAnswer, StoreError> {
     let store = operation.engine.store();
     match request {
         TransactWrite::Put(put) => store.put(put).await,

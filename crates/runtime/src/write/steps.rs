@@ -8,13 +8,13 @@ use singlet_item::Value;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{LetValue, Step, StepKind};
 use singlet_model::types::Type;
-use singlet_plan::write::{Default as Why, Place, StepPlan, requirement_status, step_refusal};
+use singlet_plan::write::{DefaultRefusal, Place, StepPlan, requirement_status, step_refusal};
 use singlet_store::Condition;
 
 use super::attempt::{Attempt, ORDER_STEP, rows_most};
-use super::refuse::{Denial, Rule};
-use super::touched::{Action, Change, Check, Doing, Touched, absent_now, present_now};
-use super::{Refused, Stop, mistake, refuse};
+use super::refuse::{Denial, RefusalRule};
+use super::touched::{Doing, RowCheck, Touched, TouchedChange, WriteAction, absent_now, present_now};
+use super::{AttemptStop, Refused, internal_mistake, refuse};
 use crate::row;
 use crate::scope::Attributes;
 
@@ -23,7 +23,7 @@ pub(super) type Element = (Value, Option<usize>);
 
 impl<'a> Attempt<'a> {
     /// Takes some steps, in order.
-    pub async fn steps(&mut self, steps: &'a [Step], plans: &'a [StepPlan]) -> Result<(), Stop> {
+    pub async fn steps(&mut self, steps: &'a [Step], plans: &'a [StepPlan]) -> Result<(), AttemptStop> {
         for (step, plan) in steps.iter().zip(plans) {
             match &step.repeat {
                 None => self.turn(step, plan).await?,
@@ -45,7 +45,7 @@ impl<'a> Attempt<'a> {
         &'s mut self,
         steps: &'a [Step],
         plans: &'a [StepPlan],
-    ) -> Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 's>>
+    ) -> Pin<Box<dyn Future<Output = Result<(), AttemptStop>> + Send + 's>>
     where
         'a: 's,
     {
@@ -60,13 +60,18 @@ impl<'a> Attempt<'a> {
         };
     }
 
-    async fn elements(&mut self, list: &'a LetValue, plan: &'a StepPlan) -> Result<Vec<Element>, Stop> {
+    async fn elements(&mut self, list: &'a LetValue, plan: &'a StepPlan) -> Result<Vec<Element>, AttemptStop> {
         match list {
             LetValue::Value(expr) => self.listed(expr).await,
             LetValue::Read(selection) => {
-                let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
+                let entity = selection
+                    .entity()
+                    .ok_or_else(|| internal_mistake("a loop has no entity"))?;
                 let entity = self.entity(entity)?;
-                let found = plan.rows.as_ref().ok_or_else(|| mistake("a loop has no plan"))?;
+                let found = plan
+                    .rows
+                    .as_ref()
+                    .ok_or_else(|| internal_mistake("a loop has no plan"))?;
                 let most = rows_most(selection)?;
                 let mut elements = Vec::new();
                 for at in self.found_rows(entity, selection, found, most).await? {
@@ -79,25 +84,25 @@ impl<'a> Attempt<'a> {
     }
 
     /// The elements of a list or set, each with its row where it is one.
-    pub async fn listed(&mut self, expr: &Expr) -> Result<Vec<Element>, Stop> {
+    pub async fn listed(&mut self, expr: &Expr) -> Result<Vec<Element>, AttemptStop> {
         let values = match self.value(expr, None).await? {
             Some(Value::L(elements)) => elements,
             Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
             Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
             Some(Value::Bs(all)) => all.into_iter().map(Value::B).collect(),
             None => Vec::new(),
-            Some(_) => return Err(mistake("a loop goes through what is no list")),
+            Some(_) => return Err(internal_mistake("a loop goes through what is no list")),
         };
         values.into_iter().map(|value| self.element_of(expr, value)).collect()
     }
 
     /// An element of a list, with its row where it is one.
-    pub fn element_of(&mut self, list: &Expr, value: Value) -> Result<Element, Stop> {
+    pub fn element_of(&mut self, list: &Expr, value: Value) -> Result<Element, AttemptStop> {
         let row = match (list.ty.element(), &value) {
             (Some(Type::Row(entity)), Value::M(row)) => {
                 let entity = self.entity(*entity)?;
                 let at = self.touch(entity, row.clone())?;
-                Some(at.ok_or_else(|| mistake("a row of a list has no key"))?)
+                Some(at.ok_or_else(|| internal_mistake("a row of a list has no key"))?)
             }
             _ => None,
         };
@@ -105,7 +110,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Takes a step once.
-    pub async fn turn(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
+    pub async fn turn(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), AttemptStop> {
         if let Some(when) = &step.when
             && !self.holds(when, None).await?
         {
@@ -119,7 +124,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Takes a step, or passes over it: then nothing of it stays.
-    async fn unless_refused(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
+    async fn unless_refused(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), AttemptStop> {
         let (rows, bound, names) = (self.rows.clone(), self.bound.clone(), self.names.clone());
         let first = self.first;
         self.skipping = true;
@@ -133,7 +138,7 @@ impl<'a> Attempt<'a> {
                     .extend(failed.iter().filter_map(|(action, _)| still_failing(action)));
                 !failed.is_empty()
             }
-            Err(Stop::Skipped) => true,
+            Err(AttemptStop::Skipped) => true,
             Err(stop) => return Err(stop),
         };
         if !skipped {
@@ -168,7 +173,7 @@ impl<'a> Attempt<'a> {
         read_meanwhile
     }
 
-    async fn take(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
+    async fn take(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), AttemptStop> {
         match &step.kind {
             StepKind::Group(inner) => self.inner_steps(inner, &plan.inner).await,
             StepKind::Call { step: name, args } => self.call(name, args, plan).await,
@@ -202,9 +207,9 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    async fn call(&mut self, name: &str, args: &'a [(String, Expr)], plan: &'a StepPlan) -> Result<(), Stop> {
+    async fn call(&mut self, name: &str, args: &'a [(String, Expr)], plan: &'a StepPlan) -> Result<(), AttemptStop> {
         let named = self.operation.model.steps.iter().find(|named| named.name == name);
-        let named = named.ok_or_else(|| mistake("a step is called that is not known"))?;
+        let named = named.ok_or_else(|| internal_mistake("a step is called that is not known"))?;
         let mut given = Attributes::new();
         for param in &named.args {
             let value = match args.iter().find(|(name, _)| *name == param.name) {
@@ -225,7 +230,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The row that a step is about; none where its key has no value.
-    async fn target(&mut self, target: &'a Expr, plan: &'a StepPlan, read: bool) -> Result<Option<usize>, Stop> {
+    async fn target(&mut self, target: &'a Expr, plan: &'a StepPlan, read: bool) -> Result<Option<usize>, AttemptStop> {
         let at = match &target.kind {
             ExprKind::Bound(name) => match (self.names.get(name), self.bound.get(name), &target.ty) {
                 (Some(at), _, _) => Some(*at),
@@ -241,7 +246,7 @@ impl<'a> Attempt<'a> {
                 let known = self.key_values(entity, key).await?;
                 self.touch(entity, known)?
             }
-            _ => return Err(mistake("a step is about what is no row")),
+            _ => return Err(internal_mistake("a step is about what is no row")),
         };
         let Some(at) = at else { return Ok(None) };
         self.note(at, &plan.own.used)?;
@@ -252,14 +257,19 @@ impl<'a> Attempt<'a> {
     }
 
     /// The key of a row that an upsert would make is within its limits, as a create's is; else the refusal.
-    async fn key_within_limits(&mut self, step: &'a Step, target: &'a Expr, at: Option<usize>) -> Result<(), Stop> {
+    async fn key_within_limits(
+        &mut self,
+        step: &'a Step,
+        target: &'a Expr,
+        at: Option<usize>,
+    ) -> Result<(), AttemptStop> {
         let known = match at {
             Some(at) if self.touched(at)?.row().is_some() => return Ok(()),
-            Some(at) if self.touched(at)?.change != Change::Nothing => return Ok(()),
+            Some(at) if self.touched(at)?.change != TouchedChange::Nothing => return Ok(()),
             Some(at) => self.touched(at)?.named.clone(),
             None => self.named_key(target).await?,
         };
-        let entity = step.entity().ok_or_else(|| mistake("a step has no entity"))?;
+        let entity = step.entity().ok_or_else(|| internal_mistake("a step has no entity"))?;
         let entity = self.entity(entity)?;
         for (name, value) in known {
             if let Some(attribute) = entity.attribute(&name) {
@@ -270,7 +280,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The values of the key by which a step, or the `let` that it is about, names its row.
-    async fn named_key(&mut self, target: &'a Expr) -> Result<Attributes, Stop> {
+    async fn named_key(&mut self, target: &'a Expr) -> Result<Attributes, AttemptStop> {
         let named = match &target.kind {
             ExprKind::Bound(name) => {
                 let bound = self.operation.write.lets.iter().find(|bound| bound.name == *name);
@@ -291,26 +301,30 @@ impl<'a> Attempt<'a> {
     }
 
     /// What is said of a row that is not there.
-    async fn absence(&mut self, step: &'a Step) -> Stop {
-        let entity = step.entity().ok_or_else(|| mistake("a step has no entity"));
+    async fn absence(&mut self, step: &'a Step) -> AttemptStop {
+        let entity = step.entity().ok_or_else(|| internal_mistake("a step has no entity"));
         let entity = match entity.and_then(|entity| self.entity(entity)) {
             Ok(entity) => entity,
             Err(stop) => return stop,
         };
-        let rule = Rule::of(entity, step_refusal(step, &Why::Absent), &Why::Absent);
+        let rule = RefusalRule::of(
+            entity,
+            step_refusal(step, &DefaultRefusal::Absent),
+            &DefaultRefusal::Absent,
+        );
         let order = self.order_missing();
         self.denied_at(order, rule, None).await
     }
 
     /// A refusal of the step that is being taken.
-    pub async fn denied(&mut self, rule: Rule<'a>, own: Option<&Attributes>) -> Stop {
+    pub async fn denied(&mut self, rule: RefusalRule<'a>, own: Option<&Attributes>) -> AttemptStop {
         let order = self.order();
         self.denied_at(order, rule, own).await
     }
 
-    async fn denied_at(&mut self, order: u32, rule: Rule<'a>, own: Option<&Attributes>) -> Stop {
+    async fn denied_at(&mut self, order: u32, rule: RefusalRule<'a>, own: Option<&Attributes>) -> AttemptStop {
         let mut refused = Refused::new(rule.name(), rule.status);
-        match refuse::shown(self.operation, rule.shown, &self.bound, own) {
+        match refuse::shown_refusal(self.operation, rule.shown, &self.bound, own) {
             Ok(shown) => refused.shown = shown,
             Err(stop) => return stop,
         }
@@ -318,7 +332,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Two steps that do not fit together on one row: what was said before speaks first, and `else: skip` does not mean this.
-    pub async fn same_item(&mut self) -> Stop {
+    pub async fn same_item(&mut self) -> AttemptStop {
         let order = self.order();
         self.skipping = false;
         self.refused(order, Refused::new("same_item", 409)).await
@@ -334,16 +348,22 @@ impl<'a> Attempt<'a> {
     }
 
     /// A check of the step that is being taken.
-    pub fn add_step_check(&mut self, step: &'a Step, at: usize, why: &Why, condition: Condition) -> Result<(), Stop> {
-        let mut rule = Rule::of(self.touched(at)?.entity, step_refusal(step, why), why);
+    pub fn add_step_check(
+        &mut self,
+        step: &'a Step,
+        at: usize,
+        why: &DefaultRefusal,
+        condition: Condition,
+    ) -> Result<(), AttemptStop> {
+        let mut rule = RefusalRule::of(self.touched(at)?.entity, step_refusal(step, why), why);
         if !rule.shown.is_empty() {
             rule.bound = self.bound.clone();
         }
         let order = match why {
-            Why::Absent => self.order_missing(),
+            DefaultRefusal::Absent => self.order_missing(),
             _ => self.order(),
         };
-        self.touched_mut(at)?.checks.push(Check {
+        self.touched_mut(at)?.checks.push(RowCheck {
             order,
             condition,
             denial: Denial::Rule(Box::new(rule)),
@@ -352,24 +372,29 @@ impl<'a> Attempt<'a> {
     }
 
     /// The row of a step must be there: the refusal where it was read and is not, else a condition of it.
-    pub async fn must_be_present(&mut self, step: &'a Step, at: usize) -> Result<(), Stop> {
+    pub async fn must_be_present(&mut self, step: &'a Step, at: usize) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
         match (touched.is_read(), touched.row()) {
             (true, None) => Err(self.absence(step).await),
             (true, Some(_)) => Ok(()),
             (false, _) => {
                 let condition = present_now(self.operation.model, touched.entity, self.operation.request.now);
-                self.add_step_check(step, at, &Why::Absent, condition)
+                self.add_step_check(step, at, &DefaultRefusal::Absent, condition)
             }
         }
     }
 
     /// The requirements of a step, on its row.
-    pub async fn step_requirements(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
+    pub async fn step_requirements(
+        &mut self,
+        step: &'a Step,
+        plan: &'a StepPlan,
+        at: usize,
+    ) -> Result<(), AttemptStop> {
         for (requirement, clauses) in step.requirements.iter().zip(&plan.requirements) {
             let status = requirement_status(requirement);
             for clause in clauses {
-                let mut rule = Rule::required(&requirement.refusal, status);
+                let mut rule = RefusalRule::required(&requirement.refusal, status);
                 rule.entity = Some(self.touched(at)?.entity);
                 match clause.place {
                     Place::Pushed(_) => {
@@ -395,11 +420,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// The requirements of a create: there is no row before it.
-    async fn create_requirements(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
+    async fn create_requirements(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), AttemptStop> {
         for (requirement, clauses) in step.requirements.iter().zip(&plan.requirements) {
             for clause in clauses {
                 if !self.holds(&clause.expr, None).await? {
-                    let rule = Rule::required(&requirement.refusal, requirement_status(requirement));
+                    let rule = RefusalRule::required(&requirement.refusal, requirement_status(requirement));
                     return Err(self.denied(rule, None).await);
                 }
             }
@@ -407,7 +432,7 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    async fn present(&mut self, step: &'a Step, target: &'a Expr, plan: &'a StepPlan) -> Result<(), Stop> {
+    async fn present(&mut self, step: &'a Step, target: &'a Expr, plan: &'a StepPlan) -> Result<(), AttemptStop> {
         let Some(at) = self.target(target, plan, step.or_skip).await? else {
             return Err(self.absence(step).await);
         };
@@ -415,7 +440,12 @@ impl<'a> Attempt<'a> {
         self.step_requirements(step, plan, at).await
     }
 
-    async fn must_be_absent(&mut self, step: &'a Step, target: &'a Expr, plan: &'a StepPlan) -> Result<(), Stop> {
+    async fn must_be_absent(
+        &mut self,
+        step: &'a Step,
+        target: &'a Expr,
+        plan: &'a StepPlan,
+    ) -> Result<(), AttemptStop> {
         let Some(at) = self.target(target, plan, step.or_skip).await? else {
             // What no key can hold is not there.
             return Ok(());
@@ -425,11 +455,15 @@ impl<'a> Attempt<'a> {
         if !touched.is_read() {
             let expires = entity.expires.is_some();
             let condition = absent_now(self.operation.model, expires, self.operation.request.now);
-            return self.add_step_check(step, at, &Why::Exists, condition);
+            return self.add_step_check(step, at, &DefaultRefusal::Exists, condition);
         }
         match touched.row().cloned() {
             Some(row) => {
-                let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+                let rule = RefusalRule::of(
+                    entity,
+                    step_refusal(step, &DefaultRefusal::Exists),
+                    &DefaultRefusal::Exists,
+                );
                 Err(self.denied(rule, Some(&row)).await)
             }
             None => Ok(()),
@@ -438,12 +472,12 @@ impl<'a> Attempt<'a> {
 }
 
 /// Checks that what the store would have refused it would refuse still.
-fn still_failing<'a>(action: &Action<'a>) -> Option<Action<'a>> {
+fn still_failing<'a>(action: &WriteAction<'a>) -> Option<WriteAction<'a>> {
     let conditions = action.checks.iter().map(|check| check.condition.clone());
     let all = conditions.reduce(Condition::and)?;
-    Some(Action {
+    Some(WriteAction {
         key: action.key.clone(),
         doing: Doing::Check,
-        checks: vec![Check::pin(all.negate())],
+        checks: vec![RowCheck::pin(all.negate())],
     })
 }

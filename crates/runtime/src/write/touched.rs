@@ -1,4 +1,8 @@
 //! A row that an operation reads, checks or changes, and the conditions under which it may.
+//!
+//! **Invariant: what was read is still so when it is written, or nothing is written.** A row that was read is pinned: by its version
+//! where it has one, else by each attribute that was looked at, and in any case by whether it is there. A pin that fails is no
+//! refusal, for nobody is to blame: everything is evaluated anew on what is there now.
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
@@ -27,16 +31,16 @@ pub(super) struct Touched<'a> {
     /// What the operation looks at in it.
     pub used: Used,
     /// What must hold of it.
-    pub checks: Vec<Check<'a>>,
+    pub checks: Vec<RowCheck<'a>>,
     /// What becomes of it.
-    pub change: Change,
+    pub change: TouchedChange,
     /// The step that speaks for an update, and its place in the order of refusals.
     pub by: Option<(&'a Step, u32)>,
     pub edits: Edits,
     /// The row as it becomes, where that is known before it is written.
     pub after: Option<Attributes>,
     /// What else is written with it.
-    pub others: Vec<Action<'a>>,
+    pub others: Vec<WriteAction<'a>>,
     /// Whether the answer shows it.
     pub answered: bool,
 }
@@ -55,7 +59,7 @@ pub(super) enum Before {
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum TouchedChange {
     Nothing,
     Create,
     Update,
@@ -64,17 +68,17 @@ pub(super) enum Change {
 
 /// What must hold, and what is said when it does not.
 #[derive(Clone, Debug)]
-pub(super) struct Check<'a> {
+pub(super) struct RowCheck<'a> {
     /// Checks that come first speak first.
     pub order: u32,
     pub condition: Condition,
     pub denial: Denial<'a>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> RowCheck<'a> {
     /// A value that was read must still be so: if not, everything is evaluated anew.
     pub fn pin(condition: Condition) -> Self {
-        Check {
+        RowCheck {
             order: ORDER_PIN,
             condition,
             denial: Denial::Changed,
@@ -98,7 +102,7 @@ pub(super) struct NotPassedOver {
 
 impl NotPassedOver {
     /// Whether a refusal of a check would be one of them.
-    pub fn has_met(&self, key: &Item, check: &Check<'_>) -> bool {
+    pub fn has_met(&self, key: &Item, check: &RowCheck<'_>) -> bool {
         self.orders.contains(&check.order) || self.places.contains(key)
     }
 }
@@ -107,16 +111,16 @@ impl NotPassedOver {
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     pub key: Item,
-    pub checks: Vec<Check<'a>>,
-    pub others: Vec<Action<'a>>,
+    pub checks: Vec<RowCheck<'a>>,
+    pub others: Vec<WriteAction<'a>>,
 }
 
 /// One action of the request, and its conditions one by one.
 #[derive(Clone, Debug)]
-pub(super) struct Action<'a> {
+pub(super) struct WriteAction<'a> {
     pub key: Item,
     pub doing: Doing,
-    pub checks: Vec<Check<'a>>,
+    pub checks: Vec<RowCheck<'a>>,
 }
 
 /// What an action does.
@@ -143,7 +147,7 @@ impl<'a> Touched<'a> {
             before: Before::Unread,
             used: Used::default(),
             checks: Vec::new(),
-            change: Change::Nothing,
+            change: TouchedChange::Nothing,
             by: None,
             edits: Edits::default(),
             after: None,
@@ -201,30 +205,31 @@ impl<'a> Touched<'a> {
     }
 
     /// Conditions that what was read is still so.
-    pub fn pins(&self, model: &Model, also: &[&str]) -> Vec<Check<'a>> {
+    pub fn pins(&self, model: &Model, also: &[&str]) -> Vec<RowCheck<'a>> {
         let Before::Read { item, row } = &self.before else {
             return Vec::new();
         };
         let Some(item) = item else {
-            return vec![Check::pin(absent(model))];
+            return vec![RowCheck::pin(absent_item(model))];
         };
         if row.is_none() {
             // Expired: it may be gone by now, but must not have come back.
-            return vec![Check::pin(absent_or_expired_as(model, item))];
+            return vec![RowCheck::pin(absent_or_expired_as(model, item))];
         }
-        let mut pins = vec![Check::pin(present(model))];
+        let mut pins = vec![RowCheck::pin(present_item(model))];
         let version = self
             .entity
             .attributes
             .iter()
             .find(|attribute| attribute.ty == Type::Version);
+        // Every write of the model gives the row another version: one condition says what all the others would.
         if let Some(version) = version {
-            pins.push(Check::pin(same(item, stored_name(&version.stored, &version.name))));
+            pins.push(RowCheck::pin(same(item, stored_name(&version.stored, &version.name))));
             return pins;
         }
         // A row that ends meanwhile is not there any more, whatever else was looked at.
         if let (Some(ttl), Some(_)) = (&model.table.ttl, &self.entity.expires) {
-            pins.push(Check::pin(same(item, ttl)));
+            pins.push(RowCheck::pin(same(item, ttl)));
         }
         let looked_at = |name: &str| {
             self.used.whole || self.answered || self.used.attributes.contains(name) || also.contains(&name)
@@ -243,8 +248,9 @@ impl<'a> Touched<'a> {
                 .filter(|_| wanted)
                 .and_then(|source| self.entity.name_in_item(source));
             let Some(name) = name else { continue };
+            // An item with another key is another item: its key needs no pin.
             if !self.key.contains_key(name) {
-                pins.push(Check::pin(same(item, name)));
+                pins.push(RowCheck::pin(same(item, name)));
             }
         }
         pins
@@ -273,12 +279,12 @@ fn partition(model: &Model) -> Path {
 }
 
 /// There is an item.
-pub(super) fn present(model: &Model) -> Condition {
+pub(super) fn present_item(model: &Model) -> Condition {
     Condition::Exists(partition(model))
 }
 
 /// There is no item.
-pub(super) fn absent(model: &Model) -> Condition {
+pub(super) fn absent_item(model: &Model) -> Condition {
     Condition::NotExists(partition(model))
 }
 
@@ -287,9 +293,9 @@ pub(super) fn present_now(model: &Model, entity: &Entity, now: i64) -> Condition
     match ttl_of(model, entity) {
         Some(ttl) => {
             let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, seconds(now));
-            present(model).and(Condition::not_exists(Path::attribute(ttl)).or(later))
+            present_item(model).and(Condition::not_exists(Path::attribute(ttl)).or(later))
         }
-        None => present(model),
+        None => present_item(model),
     }
 }
 
@@ -298,9 +304,9 @@ pub(crate) fn absent_now(model: &Model, expires: bool, now: i64) -> Condition {
     match model.table.ttl.as_ref().filter(|_| expires) {
         Some(ttl) => {
             let over = Condition::compare(Path::attribute(ttl), Comparison::LessOrEqual, seconds(now));
-            absent(model).or(over)
+            absent_item(model).or(over)
         }
-        None => absent(model),
+        None => absent_item(model),
     }
 }
 
@@ -312,8 +318,8 @@ fn ttl_of<'m>(model: &'m Model, entity: &Entity) -> Option<&'m String> {
 /// There is no item, or it expires when it did.
 fn absent_or_expired_as(model: &Model, item: &Item) -> Condition {
     match &model.table.ttl {
-        Some(ttl) => absent(model).or(same(item, ttl)),
-        None => absent(model),
+        Some(ttl) => absent_item(model).or(same(item, ttl)),
+        None => absent_item(model),
     }
 }
 

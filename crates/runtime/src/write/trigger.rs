@@ -11,10 +11,10 @@ use singlet_model::model::{Tick, Trigger, TriggerEvent, Write};
 use singlet_plan::write::WritePlan;
 use singlet_store::{DeleteRequest, PutRequest, StoreError, TransactWrite, TransactWriteRequest};
 
-use super::record::{Record, absent_or_expired};
+use super::record::{RequestRecord, absent_or_expired};
 use super::refuse::Denial;
-use super::touched::{Action, Check, Doing, present};
-use super::{Operation, Precondition, Refused, WriteRequest, arguments, bulk};
+use super::touched::{Doing, RowCheck, WriteAction, present_item};
+use super::{Precondition, Refused, WriteOperation, WriteRequest, arguments, bulk};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::retry;
@@ -23,7 +23,7 @@ use crate::scope::{Attributes, Caller, Scope};
 /// A change of a row, as far as writes know it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedRow {
-    /// The same whenever the change is told.
+    /// Names the change: equal whenever it is told again.
     pub id: String,
     /// What the row became; of one that is gone, what it was last.
     pub row: Attributes,
@@ -72,7 +72,7 @@ pub enum TriggerOutcome {
 
 /// Why an operation runs by itself: after a change, or by the clock.
 #[derive(Clone, Copy)]
-pub(super) struct Cause<'a> {
+pub(super) struct TriggerCause<'a> {
     /// What tells it from other causes of the same write.
     id: &'a str,
     /// The change; none for a tick.
@@ -82,7 +82,7 @@ pub(super) struct Cause<'a> {
     pub mark: Option<&'a str>,
 }
 
-impl Cause<'_> {
+impl TriggerCause<'_> {
     /// What expressions know of it.
     pub fn words(&self) -> Attributes {
         self.change.map(words_of).unwrap_or_default()
@@ -96,13 +96,13 @@ impl Cause<'_> {
     }
 
     /// Removes the row in which the change is parked. Where it is gone, somebody else ran it.
-    pub fn unpark<'c>(&self, operation: &Operation<'_>) -> Option<Action<'c>> {
-        Some(Action {
+    pub fn unpark<'c>(&self, operation: &WriteOperation<'_>) -> Option<WriteAction<'c>> {
+        Some(WriteAction {
             key: self.parked?.clone(),
             doing: Doing::Delete,
-            checks: vec![Check {
+            checks: vec![RowCheck {
                 order: 0,
-                condition: present(operation.model),
+                condition: present_item(operation.model),
                 denial: Denial::Recorded,
             }],
         })
@@ -110,7 +110,7 @@ impl Cause<'_> {
 }
 
 /// Whether what a rule refuses is no outcome of this cause.
-fn retries_refusals(write: &Write, cause: Cause<'_>) -> bool {
+fn retries_refusals(write: &Write, cause: TriggerCause<'_>) -> bool {
     cause.change.is_some() && write.after.as_ref().is_some_and(|trigger| trigger.retries_refusals)
 }
 
@@ -186,7 +186,7 @@ impl Engine {
         self.run_marked(run, None).await
     }
 
-    /// The same with a mark in what it changes: nothing runs after that.
+    /// Runs a write after a change, with a mark in what it changes where one is given: nothing runs after a marked change.
     pub(crate) async fn run_marked(
         &self,
         run: TriggerRun<'_>,
@@ -203,7 +203,7 @@ impl Engine {
             return Ok(TriggerOutcome::NotMeant);
         }
         let args = self.given_args(trigger, run.change)?;
-        let cause = Cause {
+        let cause = TriggerCause {
             id: &run.change.id,
             change: Some(run.change),
             parked: run.parked,
@@ -224,7 +224,7 @@ impl Engine {
             let message = format!("there is no write `{}` that runs by the clock", run.write);
             return Err(RuntimeError::Request(message));
         };
-        let cause = Cause {
+        let cause = TriggerCause {
             id: &run.tick.id,
             change: None,
             parked: run.parked,
@@ -240,7 +240,7 @@ impl Engine {
         plan: &WritePlan,
         args: Attributes,
         now: i64,
-        cause: Cause<'_>,
+        cause: TriggerCause<'_>,
     ) -> Result<TriggerOutcome, RuntimeError> {
         self.learn_guard_form().await?;
         let request = WriteRequest {
@@ -251,19 +251,19 @@ impl Engine {
             idempotency_key: Some(cause.id.to_owned()),
             precondition: Precondition::Unsaid,
         };
-        let mut operation = Operation {
+        let mut operation = WriteOperation {
             engine: self,
             model: self.model().as_ref(),
             write,
             plan,
-            args: arguments::checked(self, write, &request)?,
+            args: arguments::checked_inputs(self, write, &request)?,
             request: &request,
             record: None,
             change: Some(cause),
         };
-        operation.record = Some(Record::of_change(&operation, cause.id)?);
+        operation.record = Some(RequestRecord::of_change(&operation, cause.id)?);
         let written = match write.bulk {
-            true => bulk::run(&operation).await,
+            true => bulk::run_bulk(&operation).await,
             false => operation.run().await,
         };
         match written {
@@ -292,7 +292,7 @@ impl Engine {
     }
 }
 
-impl Operation<'_> {
+impl WriteOperation<'_> {
     /// Records that a rule refused what ran by itself; where it is recorded already, that counts.
     async fn record_refusal(&self, refused: Refused) -> Result<TriggerOutcome, RuntimeError> {
         let Some(record) = &self.record else {

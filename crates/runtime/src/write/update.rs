@@ -3,14 +3,14 @@
 use singlet_item::{Number, Value};
 use singlet_model::model::{Entity, Step};
 use singlet_model::types::Type;
-use singlet_plan::write::{Change as Planned, Default as Why, StepPlan, holder_key, holders, old_values_needed};
+use singlet_plan::write::{Change as Planned, DefaultRefusal, StepPlan, holder_key, holders, old_values_needed};
 use singlet_store::{Comparison, Condition, Operand, Path};
 
 use super::attempt::Attempt;
 use super::edits::Edits;
 use super::new_values::Moved;
-use super::touched::{Change, stored_name};
-use super::{Stop, mistake};
+use super::touched::{TouchedChange, stored_name};
+use super::{AttemptStop, internal_mistake};
 use crate::error::RuntimeError;
 use crate::row;
 use crate::scope::Attributes;
@@ -18,15 +18,15 @@ use crate::scope::Attributes;
 impl<'a> Attempt<'a> {
     /// Changes a row. Where it turns out on the way that an old value is needed, the row is read then: what was decided of it so far is
     /// decided anew, and nothing else.
-    pub async fn update(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
+    pub async fn update(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
-        let may_read = !touched.is_read() && touched.change == Change::Nothing;
+        let may_read = !touched.is_read() && touched.change == TouchedChange::Nothing;
         let (checks, version_checked) = (touched.checks.len(), self.version_checked);
         match self.update_as_known(step, plan, at).await {
-            Err(Stop::ReadFirst(keys)) if may_read && keys == [self.touched(at)?.key.clone()] => {
+            Err(AttemptStop::ReadFirst(keys)) if may_read && keys == [self.touched(at)?.key.clone()] => {
                 let touched = self.touched_mut(at)?;
                 touched.checks.truncate(checks);
-                touched.change = Change::Nothing;
+                touched.change = TouchedChange::Nothing;
                 touched.edits = Edits::default();
                 touched.by = None;
                 self.version_checked = version_checked;
@@ -37,10 +37,10 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    async fn update_as_known(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
+    async fn update_as_known(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
         let entity = touched.entity;
-        if matches!(touched.change, Change::Create | Change::Delete) {
+        if matches!(touched.change, TouchedChange::Create | TouchedChange::Delete) {
             return Err(self.same_item().await);
         }
         self.must_be_present(step, at).await?;
@@ -69,7 +69,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// What two steps make of one row is one change; what both would set is refused.
-    pub async fn merge(&mut self, step: &'a Step, at: usize, entity: &Entity, edits: Edits) -> Result<(), Stop> {
+    pub async fn merge(&mut self, step: &'a Step, at: usize, entity: &Entity, edits: Edits) -> Result<(), AttemptStop> {
         let always = |name: &str| {
             let attribute = entity.attribute(name);
             attribute.is_some_and(|attribute| attribute.always.is_some() || attribute.ty == Type::Version)
@@ -77,7 +77,7 @@ impl<'a> Attempt<'a> {
         let touched = self.touched(at)?;
         // The version rises once, however many steps change the row.
         let mut edits = edits;
-        if touched.change == Change::Update {
+        if touched.change == TouchedChange::Update {
             edits.add.retain(|name, _| !always(name));
         }
         let mut merged = touched.edits.clone();
@@ -92,22 +92,27 @@ impl<'a> Attempt<'a> {
         if skipping || unspoken {
             touched.by = Some((step, order));
         }
-        touched.change = Change::Update;
+        touched.change = TouchedChange::Update;
         touched.edits = merged;
         Ok(())
     }
 
     /// What the row becomes, from what it was.
-    pub async fn after_read(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<Attributes, Stop> {
+    pub async fn after_read(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        at: usize,
+    ) -> Result<Attributes, AttemptStop> {
         let touched = self.touched(at)?;
         let before = touched
             .row()
-            .ok_or_else(|| mistake("a row is changed that is not there"))?
+            .ok_or_else(|| internal_mistake("a row is changed that is not there"))?
             .clone();
         let edits = touched.edits.clone();
         let mut after = before.clone();
         if edits.apply(&mut after).is_none() {
-            return Err(Stop::Failed(RuntimeError::Request(
+            return Err(AttemptStop::Failed(RuntimeError::Request(
                 "a number leaves its range".to_owned(),
             )));
         }
@@ -115,7 +120,7 @@ impl<'a> Attempt<'a> {
         let after = self
             .sums_within_limits(step, entity, summed.clone(), after, &before)
             .await?;
-        let after = row::completed(entity, after, self.scope(None))?;
+        let after = row::complete_row(entity, after, self.scope(None))?;
         let touched = self.touched_mut(at)?;
         touched.used.attributes.extend(summed);
         touched.after = Some(after.clone());
@@ -131,7 +136,7 @@ impl<'a> Attempt<'a> {
         summed: Vec<String>,
         mut after: Attributes,
         before: &Attributes,
-    ) -> Result<Attributes, Stop> {
+    ) -> Result<Attributes, AttemptStop> {
         for name in summed {
             if let (Some(attribute), Some(value)) = (entity.attribute(&name), after.get(&name).cloned()) {
                 let value = self.within_limits(step, entity, attribute, value, Some(before)).await?;
@@ -148,7 +153,7 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         before: &Attributes,
         after: &Attributes,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         let model = self.operation.model;
         for (holder, name, copy) in holders(model, entity) {
             // A step before this one may have changed what this one changes back.
@@ -167,7 +172,7 @@ impl<'a> Attempt<'a> {
             let Some(at) = self.touch(holder, known)? else { continue };
             self.read(at).await?;
             let touched = self.touched(at)?;
-            if touched.change == Change::Delete || touched.row().is_none() {
+            if touched.change == TouchedChange::Delete || touched.row().is_none() {
                 // Nobody holds a copy; that nobody does by now is pinned.
                 continue;
             }
@@ -198,7 +203,7 @@ impl<'a> Attempt<'a> {
         at: usize,
         mut edits: Edits,
         moved: Option<Moved>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
         if let (Some(states), Some((from, to))) = (&entity.states, &moved) {
             edits.set.entry(states.of.clone()).or_insert(Some(Value::S(to.clone())));
@@ -231,9 +236,9 @@ impl<'a> Attempt<'a> {
         if held_unknown
             || moves
             || old_values_needed(self.operation.model, entity, planned).is_some()
-            || touched.change == Change::Update
+            || touched.change == TouchedChange::Update
         {
-            return Err(Stop::ReadFirst(vec![touched.key.clone()]));
+            return Err(AttemptStop::ReadFirst(vec![touched.key.clone()]));
         }
         if let (Some(states), Some((from, _))) = (&entity.states, &moved) {
             let name = entity.attribute(&states.of).map_or(states.of.as_str(), |attribute| {
@@ -249,27 +254,27 @@ impl<'a> Attempt<'a> {
                         .collect(),
                 },
             };
-            self.add_step_check(step, at, &Why::State(from.clone()), condition)?;
+            self.add_step_check(step, at, &DefaultRefusal::State(from.clone()), condition)?;
         }
         for (name, number) in &edits.add {
             if let Some(condition) = limit_condition(entity, name, *number) {
-                self.add_step_check(step, at, &Why::Limit(name.clone()), condition)?;
+                self.add_step_check(step, at, &DefaultRefusal::Limit(name.clone()), condition)?;
             }
         }
         self.merge(step, at, entity, edits).await?;
         if let Some(name) = &step.named {
             // The new row is not known before it is written: whoever names it needs it read.
             self.names.insert(name.clone(), at);
-            return Err(Stop::ReadFirst(vec![self.touched(at)?.key.clone()]));
+            return Err(AttemptStop::ReadFirst(vec![self.touched(at)?.key.clone()]));
         }
         self.answer_with(step, at, false);
         Ok(())
     }
 
-    pub async fn upsert(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
+    pub async fn upsert(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
         // Of a row that an earlier step makes or removes `update` says that it is one item.
-        if touched.row().is_some() || matches!(touched.change, Change::Create | Change::Delete) {
+        if touched.row().is_some() || matches!(touched.change, TouchedChange::Create | TouchedChange::Delete) {
             return self.update(step, plan, at).await;
         }
         let (entity, named) = (touched.entity, touched.named.clone());
@@ -277,10 +282,10 @@ impl<'a> Attempt<'a> {
         self.create(step, entity, named).await
     }
 
-    pub async fn delete(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
+    pub async fn delete(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
         let entity = touched.entity;
-        if touched.change != Change::Nothing {
+        if touched.change != TouchedChange::Nothing {
             return Err(self.same_item().await);
         }
         let follows = !entity.unique.is_empty() || self.operation.model.mirrors_of(entity.id).next().is_some();
@@ -293,7 +298,7 @@ impl<'a> Attempt<'a> {
         if entity.history.is_some() {
             return self.delete_version(step, entity, at).await;
         }
-        self.touched_mut(at)?.change = Change::Delete;
+        self.touched_mut(at)?.change = TouchedChange::Delete;
         Ok(())
     }
 }

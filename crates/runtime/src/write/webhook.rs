@@ -53,5 +53,5 @@ pub fn change_record_put(model: &Model, name: &str, change: &str, now: i64) -> R
 
 /// Has a row of the model's own go at an instant, in seconds since 1970, where the table has a TTL.
 pub fn keep_row_until(model: &Model, item: &mut Item, seconds: i64) {
-    item.extend([record::until(model, seconds)]);
+    item.extend([record::counts_until(model, seconds)]);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use singlet_model::{Model, Source};
-use singlet_runtime::load::{self, LoadError, LoadOptions, Loaded};
+use singlet_runtime::load::{self, LoadError, LoadOptions, LoadedRows};
 use singlet_runtime::{Attributes, Caller, Engine, Request, TableOpening, TableUse, Value};
 use singlet_store::{ScanRequest, Store};
 use singlet_store_embedded::EmbeddedStore;
@@ -127,7 +127,7 @@ pub async fn probe() -> Engine {
     engine
 }
 
-pub async fn load(engine: &Engine, lines: &str) -> Result<Loaded, LoadError> {
+pub async fn load(engine: &Engine, lines: &str) -> Result<LoadedRows, LoadError> {
     load::load_text(engine, lines, NOW).await
 }
 
@@ -140,7 +140,7 @@ pub async fn refused(engine: &Engine, lines: &str) -> String {
     error.to_string()
 }
 
-pub async fn load_with(engine: &Engine, lines: &str, options: &LoadOptions) -> Result<Loaded, LoadError> {
+pub async fn load_with(engine: &Engine, lines: &str, options: &LoadOptions) -> Result<LoadedRows, LoadError> {
     load::load_rows(engine, &load::TextRows(lines), options, &mut |_| {}).await
 }
 

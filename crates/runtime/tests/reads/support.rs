@@ -99,7 +99,7 @@ impl System {
             row: None,
             bound: &nothing,
         };
-        load::items(self.engine.model(), line, scope).unwrap_or_else(|error| panic!("{line}: {error}"))
+        load::line_items(self.engine.model(), line, scope).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 
     pub async fn put_items(&self, items: Vec<Item>) {

@@ -180,8 +180,9 @@ async fn what_does_not_fit_says_where() {
 #[tokio::test]
 async fn wrong_arguments_are_the_answer() {
     let engine = &todo().await.engine;
-    let wrong =
-        async |call: singlet_runtime::Call<'_>| call.by(Caller::with_id("ada")).answer().await.unwrap_err().to_string();
+    let wrong = async |call: singlet_runtime::TypedCall<'_>| {
+        call.by(Caller::with_id("ada")).answer().await.unwrap_err().to_string()
+    };
     assert_eq!(wrong(engine.call("nothing")).await, "there is no read `nothing`");
     assert_eq!(
         wrong(engine.call("tasks").arg("x", 1)).await,

@@ -7,7 +7,7 @@ use singlet_runtime::Caller;
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
-use super::disturbed::{Disturbed, Fault};
+use super::faulty_store::{Fault, FaultyStore};
 use super::support::{System, number, refused, role, user};
 
 const LISTS: &str = r#"
@@ -170,7 +170,7 @@ async fn what_a_row_says_of_the_caller_counts_before_anything_is_done() {
 
 #[tokio::test]
 async fn what_is_interrupted_goes_on_where_it_stopped() {
-    let store = Disturbed::new(0, 1);
+    let store = FaultyStore::new(0, 1);
     let system = with_list(store.clone(), 35).await;
     let list = json!({"id": "l"});
     // The progress and ten turns arrive, or twenty; the next are lost for good, done or not.
@@ -205,7 +205,7 @@ async fn seen(system: &System) -> Vec<i64> {
 #[tokio::test]
 async fn rows_that_are_still_found_have_one_turn_however_often_it_stops() {
     for rows in [5, 60] {
-        let store = Disturbed::new(0, 1);
+        let store = FaultyStore::new(0, 1);
         let system = with_list(store.clone(), 5).await;
         let list = json!({"id": "l"});
         for _ in 5..rows {
@@ -258,7 +258,7 @@ async fn who_has_no_id_has_it_done_once_and_is_not_answered_again() {
 
 #[tokio::test]
 async fn an_element_that_is_passed_over_is_counted() {
-    let store = Disturbed::new(0, 1);
+    let store = FaultyStore::new(0, 1);
     let system = with_list(store.clone(), 5).await;
     let keys = system.keys_under("LIST#l | ENTRY#").await;
     let mut entries: Vec<&str> = keys.iter().filter_map(|key| key.rsplit('#').next()).collect();
@@ -275,7 +275,7 @@ async fn an_element_that_is_passed_over_is_counted() {
 
 #[tokio::test]
 async fn what_was_left_for_a_day_begins_anew() {
-    let store = Disturbed::new(0, 1);
+    let store = FaultyStore::new(0, 1);
     let system = with_list(store.clone(), 35).await;
     let list = json!({"id": "l"});
     let stop = async |turns: usize| {
@@ -312,7 +312,7 @@ async fn what_was_left_for_a_day_begins_anew() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ten_at_once_do_it_once() {
     for seed in 0..5 {
-        let system = Arc::new(System::on("country", Disturbed::busy(5, seed)).await);
+        let system = Arc::new(System::on("country", FaultyStore::busy(5, seed)).await);
         let countries: Vec<Json> = (0..8)
             .map(|at| {
                 let letter = char::from(b'A' + at);

@@ -63,7 +63,7 @@ impl System {
     /// The item of a row, those of its mirrors and its guards, made anew from its own attributes.
     fn items_of(&self, entity: &Entity, item: &Item) -> Vec<Item> {
         let model = self.engine.model();
-        let stored = row::stored(entity, item).unwrap();
+        let stored = row::decode_as_stored(entity, item).unwrap();
         let own = entity.attributes.iter().filter(|attribute| attribute.is.is_none());
         let fields: Map<String, Json> = own
             .filter_map(|attribute| {
@@ -82,6 +82,6 @@ impl System {
             bound: &nothing,
         };
         let line = json!({ entity.name.clone(): fields }).to_string();
-        load::items(model, &line, scope).unwrap_or_else(|error| panic!("{line}: {error}"))
+        load::line_items(model, &line, scope).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 }

@@ -7,7 +7,7 @@ use singlet_item::Item;
 use singlet_runtime::load;
 
 use super::clients::{Client, SYSTEMS, Sent, counted, rows_after};
-use super::disturbed::{Disturbed, Fault};
+use super::faulty_store::{Fault, FaultyStore};
 use super::support::{Outcome, System, refused, user, word};
 
 const CLIENTS: u32 = 4;
@@ -24,7 +24,7 @@ async fn a_fifth_of_all_calls_fails_and_every_write_with_a_key_is_done_once() {
 }
 
 async fn with_faults(name: &'static str, seed: u64) {
-    let store = Disturbed::new(20, seed);
+    let store = FaultyStore::new(20, seed);
     let system = System::on(name, store.clone()).await;
     let done: Mutex<Vec<(Sent, Outcome)>> = Mutex::new(Vec::new());
     let log = |sent: &Sent, outcome: Option<&Outcome>| {
@@ -63,7 +63,7 @@ async fn with_faults(name: &'static str, seed: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_write_without_a_key_is_done_once_or_says_that_nobody_knows() {
-    let store = Disturbed::new(20, 7);
+    let store = FaultyStore::new(20, 7);
     let system = System::on("todo", store.clone()).await;
     let ada = user("ada");
     while system
@@ -118,7 +118,7 @@ async fn a_write_without_a_key_is_done_once_or_says_that_nobody_knows() {
 /// Two sendings of one write may meet: what is in its way is then itself.
 #[tokio::test]
 async fn what_may_have_arrived_is_not_made_up_anew() {
-    let store = Disturbed::new(0, 1);
+    let store = FaultyStore::new(0, 1);
     let system = System::on("ecobid", store.clone()).await;
     let sam = user("sam");
     let profile = json!({"username": "Sam", "email": "s@x.org"});
@@ -145,7 +145,7 @@ async fn what_may_have_arrived_is_not_made_up_anew() {
 
 #[tokio::test]
 async fn a_refusal_is_one_though_its_first_sending_was_lost() {
-    let store = Disturbed::new(0, 1);
+    let store = FaultyStore::new(0, 1);
     let system = System::on("todo", store.clone()).await;
     let profile = |email: &str| json!({"email": email, "name": "A"});
     system
@@ -165,7 +165,7 @@ async fn a_refusal_is_one_though_its_first_sending_was_lost() {
 
 #[tokio::test]
 async fn rows_are_loaded_though_batches_are_done_by_half() {
-    let store = Disturbed::new(30, 3);
+    let store = FaultyStore::new(30, 3);
     let system = System::on("todo", store.clone()).await;
     let items: Vec<Item> = (0..200)
         .map(|at| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use singlet_runtime::Caller;
 
-use super::disturbed::Disturbed;
+use super::faulty_store::FaultyStore;
 use super::place;
 use super::support::{System, has, refused, user};
 
@@ -169,8 +169,8 @@ async fn system() -> System {
     System::placed("looked", MODEL, place::store().await).await
 }
 
-async fn two() -> (Arc<Disturbed>, System, System) {
-    let store = Disturbed::new(0, 1);
+async fn two() -> (Arc<FaultyStore>, System, System) {
+    let store = FaultyStore::new(0, 1);
     let first = System::placed("looked", MODEL, (store.clone(), false)).await;
     let second = System::placed("looked", MODEL, (store.clone(), false)).await;
     (store, first, second)

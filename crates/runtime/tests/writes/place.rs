@@ -18,5 +18,5 @@ pub async fn store() -> (Arc<dyn Store>, bool) {
 pub async fn busy(seed: u64) -> (Arc<dyn Store>, bool) {
     /// How many of a hundred writes meet somebody else's transaction.
     const BUSY_PERCENT: u32 = 5;
-    (super::disturbed::Disturbed::busy(BUSY_PERCENT, seed), false)
+    (super::faulty_store::FaultyStore::busy(BUSY_PERCENT, seed), false)
 }

@@ -9,17 +9,17 @@ use singlet_model::{Diagnostic, Span};
 use singlet_runtime::values::{self, Invalid};
 use singlet_runtime::{Value, claim_from_text, claim_type};
 
-use super::Reader;
-use crate::file::Caller;
+use super::ScenarioReader;
+use crate::file::ScenarioCaller;
 use crate::rules;
 
-impl Reader<'_> {
-    pub(super) fn caller(&mut self, node: &Node) -> Caller {
+impl ScenarioReader<'_> {
+    pub(super) fn caller(&mut self, node: &Node) -> ScenarioCaller {
         match node {
             Node::Scalar(text) => self.caller_named(text),
             Node::List(..) => {
                 self.mistake(node.span(), "a caller is a name, `nobody`, or a map of claims");
-                Caller::Nobody
+                ScenarioCaller::Nobody
             }
             Node::Map(claims, _) => {
                 let tokens = &self.model.callers.claims;
@@ -40,7 +40,7 @@ impl Reader<'_> {
                 }
                 match said.get("role").and_then(Value::as_str).filter(|_| is_key) {
                     Some(role) => self.api_key(role.to_owned(), node.span()),
-                    None => Caller::Token(said),
+                    None => ScenarioCaller::Token(said),
                 }
             }
         }
@@ -71,25 +71,25 @@ impl Reader<'_> {
         }
     }
 
-    fn caller_named(&mut self, text: &Text) -> Caller {
+    fn caller_named(&mut self, text: &Text) -> ScenarioCaller {
         if let Some(known) = self.callers.get(&text.text) {
             return known.clone();
         }
         if text.text == "nobody" {
-            return Caller::Nobody;
+            return ScenarioCaller::Nobody;
         }
         if self.model.callers.claims.is_empty() {
             return self.api_key(text.text.clone(), text.span);
         }
-        Caller::Token(BTreeMap::from([("id".to_owned(), Value::S(text.text.clone()))]))
+        ScenarioCaller::Token(BTreeMap::from([("id".to_owned(), Value::S(text.text.clone()))]))
     }
 
-    fn api_key(&mut self, role: String, span: Span) -> Caller {
+    fn api_key(&mut self, role: String, span: Span) -> ScenarioCaller {
         let roles = &self.model.callers.roles;
         if !roles.contains(&role) {
             let wrong = Diagnostic::new(&rules::MISTAKE, span, format!("the model has no role `{role}`"));
             self.out.push(wrong.help(format!("its roles are {}", roles.join(", "))));
         }
-        Caller::ApiKey(role)
+        ScenarioCaller::ApiKey(role)
     }
 }

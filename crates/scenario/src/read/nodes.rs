@@ -4,10 +4,10 @@ use singlet_model::node::{Entry, Node};
 use singlet_model::text::Text;
 use singlet_model::{Diagnostic, Span};
 
-use super::Reader;
+use super::ScenarioReader;
 use crate::{clocks, rules};
 
-impl Reader<'_> {
+impl ScenarioReader<'_> {
     pub(super) fn entries<'n>(&mut self, node: Option<&'n Node>, word: &str) -> &'n [Entry] {
         if let Some(other) = node.filter(|node| !node.is_map()) {
             self.mistake(other.span(), &format!("`{word}` is a map"));
@@ -47,7 +47,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn instant(&mut self, node: &Node) -> i64 {
-        let instant = node.str().and_then(clocks::instant);
+        let instant = node.str().and_then(clocks::instant_millis);
         if instant.is_none() {
             self.mistake(node.span(), "this is no instant, such as `2026-03-10T09:00:00Z`");
         }

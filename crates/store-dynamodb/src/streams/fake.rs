@@ -9,13 +9,13 @@ use singlet_item::Item;
 use singlet_store::{Result, StoreError, StreamEvent, StreamRecord};
 
 use super::ShardCalls;
-use crate::shards::{Place, Shard};
+use crate::shards::{Shard, ShardPlace};
 
 /// A stream.
-pub(super) struct FakeStream(Mutex<State>);
+pub(super) struct FakeStream(Mutex<FakeStreamState>);
 
 #[derive(Default)]
-struct State {
+struct FakeStreamState {
     shards: BTreeMap<String, FakeShard>,
     hidden: BTreeSet<String>,
     throttled: BTreeSet<String>,
@@ -45,14 +45,14 @@ impl FakeStream {
             };
             ((*id).to_owned(), shard)
         };
-        FakeStream(Mutex::new(State {
+        FakeStream(Mutex::new(FakeStreamState {
             shards: shards.iter().map(shard).collect(),
             page_shards: 100,
-            ..State::default()
+            ..FakeStreamState::default()
         }))
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, FakeStreamState> {
         self.0.lock().unwrap()
     }
 
@@ -190,7 +190,7 @@ impl FakeStream {
     }
 }
 
-impl State {
+impl FakeStreamState {
     fn iterator_at(&mut self, shard: &str, slot: usize) -> String {
         let name = format!("{shard}@{slot}");
         self.iterators.insert(name.clone(), (shard.to_owned(), slot));
@@ -216,13 +216,13 @@ impl ShardCalls for FakeStream {
         Ok((page, last.filter(|_| has_more)))
     }
 
-    async fn open_iterator(&self, _: &str, shard: &str, place: &Place) -> Result<String> {
+    async fn open_iterator(&self, _: &str, shard: &str, place: &ShardPlace) -> Result<String> {
         let mut state = self.state();
         let gone = || StoreError::from_protocol("ResourceNotFoundException", "no such shard");
         let found = state.shards.get(shard).ok_or_else(gone)?;
         let slot = match place {
-            Place::Perhaps | Place::Start | Place::End => found.trimmed_slots,
-            Place::After(sequence) => {
+            ShardPlace::Perhaps | ShardPlace::Start | ShardPlace::End => found.trimmed_slots,
+            ShardPlace::After(sequence) => {
                 let is_it = |slot: &Option<StreamRecord>| slot.as_ref().is_some_and(|slot| slot.sequence == *sequence);
                 let slot = found.slots.iter().position(is_it).map(|at| at + 1).unwrap();
                 if slot < found.trimmed_slots {

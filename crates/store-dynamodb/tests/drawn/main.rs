@@ -136,7 +136,7 @@ async fn connect(url: &str) -> DynamoDbStore {
 /// The embedded store behind the protocol. It ends with the test.
 async fn serve_protocol() -> String {
     let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let router = Protocol::new(store, singlet_protocol::Settings::default()).router();
+    let router = Protocol::new(store, singlet_protocol::EndpointSettings::default()).router();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });

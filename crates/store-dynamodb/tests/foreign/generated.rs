@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use singlet_store::Store;
-use singlet_verify::emptied::Emptied;
+use singlet_verify::emptied::EmptiedStore;
 use singlet_verify::run::reads::{ReadTally, read_cases};
 use singlet_verify::run::writes::{WriteTally, write_cases};
 
@@ -16,7 +16,7 @@ const MODELS: u64 = 3;
 
 #[tokio::test]
 async fn made_up_models_do_what_they_mean() {
-    let store = Emptied::around(place::store().await);
+    let store = EmptiedStore::around(place::store().await);
     let shared = || -> Arc<dyn Store> { Arc::clone(&store) };
     let (mut reads, mut writes) = (ReadTally::default(), WriteTally::default());
     for model in 0..MODELS {

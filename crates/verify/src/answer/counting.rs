@@ -8,7 +8,11 @@ use singlet_model::model::Selection;
 use singlet_runtime::{Attributes, Scope};
 
 /// What a count answers.
-pub(super) fn counted(selection: &Selection, rows: &[Attributes], scope: Scope<'_>) -> Result<Value, EvaluateError> {
+pub(super) fn count_answer(
+    selection: &Selection,
+    rows: &[Attributes],
+    scope: Scope<'_>,
+) -> Result<Value, EvaluateError> {
     grouped(selection, &selection.by, rows.iter().collect(), scope)
 }
 

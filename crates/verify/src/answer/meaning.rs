@@ -6,30 +6,33 @@ use singlet_item::Value;
 
 /// What may stand at a place of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Meaning {
+pub(crate) enum PlaceMeaning {
     /// This value.
     Value(Value),
     /// A row as it is shown, with what comes with it.
-    Row(Value, BTreeMap<String, Meaning>),
+    Row(Value, BTreeMap<String, PlaceMeaning>),
     /// Rows in their order, those that are equal in it together; of all of them the first so many.
-    Rows { groups: Vec<Vec<Meaning>>, most: usize },
+    Rows {
+        groups: Vec<Vec<PlaceMeaning>>,
+        most: usize,
+    },
     /// One of these; nothing where there is none.
-    One(Vec<Meaning>),
+    One(Vec<PlaceMeaning>),
     /// Fields with a meaning each.
-    Fields(BTreeMap<String, Meaning>),
+    Fields(BTreeMap<String, PlaceMeaning>),
 }
 
-impl Meaning {
+impl PlaceMeaning {
     /// How a value differs; nothing where it fits.
     pub fn difference(&self, got: Option<&Value>) -> Option<String> {
         let got = got.filter(|got| !got.is_null());
         match self {
-            Meaning::Value(Value::Null) => got.map(|_| "something is answered where nothing is meant".to_owned()),
-            Meaning::Value(value) => (got != Some(value)).then(|| "the value differs".to_owned()),
-            Meaning::One(any) => one_difference(any, got),
-            Meaning::Row(own, with) => row_difference(own, with, got),
-            Meaning::Fields(fields) => fields_difference(fields, got),
-            Meaning::Rows { groups, most } => match got {
+            PlaceMeaning::Value(Value::Null) => got.map(|_| "something is answered where nothing is meant".to_owned()),
+            PlaceMeaning::Value(value) => (got != Some(value)).then(|| "the value differs".to_owned()),
+            PlaceMeaning::One(any) => one_difference(any, got),
+            PlaceMeaning::Row(own, with) => row_difference(own, with, got),
+            PlaceMeaning::Fields(fields) => fields_difference(fields, got),
+            PlaceMeaning::Rows { groups, most } => match got {
                 Some(Value::L(got)) => rows_difference(groups, *most, got),
                 _ => Some("there are no rows".to_owned()),
             },
@@ -43,9 +46,9 @@ impl Meaning {
     /// As values, to be shown.
     pub fn shown(&self) -> Vec<Value> {
         match self {
-            Meaning::Value(value) => vec![value.clone()],
-            Meaning::One(any) => any.iter().flat_map(Meaning::shown).collect(),
-            Meaning::Row(own, with) => {
+            PlaceMeaning::Value(value) => vec![value.clone()],
+            PlaceMeaning::One(any) => any.iter().flat_map(PlaceMeaning::shown).collect(),
+            PlaceMeaning::Row(own, with) => {
                 let mut own = own.clone();
                 if let Value::M(row) = &mut own {
                     row.extend(
@@ -55,11 +58,11 @@ impl Meaning {
                 }
                 vec![own]
             }
-            Meaning::Rows { groups, most } => {
-                let rows = groups.iter().flatten().flat_map(Meaning::shown);
+            PlaceMeaning::Rows { groups, most } => {
+                let rows = groups.iter().flatten().flat_map(PlaceMeaning::shown);
                 rows.take(*most).collect()
             }
-            Meaning::Fields(fields) => {
+            PlaceMeaning::Fields(fields) => {
                 let fields = fields.iter();
                 let fields = fields.map(|(name, part)| (name.clone(), one_of(part, part.shown())));
                 vec![Value::M(fields.collect())]
@@ -69,14 +72,14 @@ impl Meaning {
 }
 
 /// Rows stay a list.
-fn one_of(part: &Meaning, shown: Vec<Value>) -> Value {
+fn one_of(part: &PlaceMeaning, shown: Vec<Value>) -> Value {
     match part {
-        Meaning::Rows { .. } => Value::L(shown),
+        PlaceMeaning::Rows { .. } => Value::L(shown),
         _ => shown.into_iter().next().unwrap_or(Value::Null),
     }
 }
 
-fn one_difference(any: &[Meaning], got: Option<&Value>) -> Option<String> {
+fn one_difference(any: &[PlaceMeaning], got: Option<&Value>) -> Option<String> {
     match (any, got) {
         ([], None) => None,
         ([], Some(_)) => Some("a row comes where none is meant".to_owned()),
@@ -90,7 +93,7 @@ fn one_difference(any: &[Meaning], got: Option<&Value>) -> Option<String> {
     }
 }
 
-fn row_difference(own: &Value, with: &BTreeMap<String, Meaning>, got: Option<&Value>) -> Option<String> {
+fn row_difference(own: &Value, with: &BTreeMap<String, PlaceMeaning>, got: Option<&Value>) -> Option<String> {
     // A value that is absent is answered as null.
     if with.is_empty() {
         let own = Some(own).filter(|own| !own.is_null());
@@ -109,7 +112,7 @@ fn row_difference(own: &Value, with: &BTreeMap<String, Meaning>, got: Option<&Va
     (!rest.eq(own)).then(|| "row differs".to_owned())
 }
 
-fn fields_difference(fields: &BTreeMap<String, Meaning>, got: Option<&Value>) -> Option<String> {
+fn fields_difference(fields: &BTreeMap<String, PlaceMeaning>, got: Option<&Value>) -> Option<String> {
     let Some(Value::M(got)) = got else {
         return Some("there are no fields".to_owned());
     };
@@ -122,7 +125,7 @@ fn fields_difference(fields: &BTreeMap<String, Meaning>, got: Option<&Value>) ->
     })
 }
 
-fn rows_difference(groups: &[Vec<Meaning>], most: usize, got: &[Value]) -> Option<String> {
+fn rows_difference(groups: &[Vec<PlaceMeaning>], most: usize, got: &[Value]) -> Option<String> {
     let all = groups.iter().map(Vec::len).sum::<usize>();
     let wanted = all.min(most);
     if got.len() != wanted {
@@ -131,7 +134,7 @@ fn rows_difference(groups: &[Vec<Meaning>], most: usize, got: &[Value]) -> Optio
     let mut begin = 0;
     for group in groups {
         let end = (begin + group.len()).min(got.len());
-        let mut left: Vec<&Meaning> = group.iter().collect();
+        let mut left: Vec<&PlaceMeaning> = group.iter().collect();
         for (at, row) in got.iter().enumerate().take(end).skip(begin) {
             match left.iter().position(|meaning| meaning.fits(row)) {
                 Some(known) => {
@@ -146,7 +149,7 @@ fn rows_difference(groups: &[Vec<Meaning>], most: usize, got: &[Value]) -> Optio
 }
 
 /// What is wrong with a row that does not fit its place.
-fn misplaced(groups: &[Vec<Meaning>], got: &[Value], at: usize, row: &Value, left: &[&Meaning]) -> String {
+fn misplaced(groups: &[Vec<PlaceMeaning>], got: &[Value], at: usize, row: &Value, left: &[&PlaceMeaning]) -> String {
     let meant = groups.iter().flatten().filter(|meaning| meaning.fits(row)).count();
     let came = got.iter().filter(|other| *other == row).count();
     if meant == 0 {

@@ -1,10 +1,10 @@
 //! What stands around the meaning of a read: names, shapes of answers, routes, and conditions written by hand.
 
-use super::formulas::formula;
-use super::read::Writer;
-use super::{GeneratedAttribute, Path, Shape, kinds};
+use super::formulas::computed_value;
+use super::read::ReadWriter;
+use super::{GeneratedAttribute, GeneratedPath, StoredShape, kinds};
 
-impl Writer<'_> {
+impl ReadWriter<'_> {
     /// Names for values, rows and lists that are read first. What follows may use them.
     pub fn names(&mut self) -> String {
         let mut text = String::new();
@@ -128,7 +128,7 @@ impl Writer<'_> {
         let mut fields = Vec::new();
         for at in 0..1 + self.rng.usize(..3) {
             let attribute = self.rng.choice(attributes);
-            if let Some(computed) = attribute.and_then(|attribute| formula(self.rng, attribute)) {
+            if let Some(computed) = attribute.and_then(|attribute| computed_value(self.rng, attribute)) {
                 fields.push(format!("f{at}: '{computed}'"));
             }
         }
@@ -152,7 +152,7 @@ impl Writer<'_> {
     pub fn sums(&mut self) -> String {
         let is_number = |attribute: &&GeneratedAttribute| {
             let counts = attribute.kind.ty.starts_with("int") || attribute.kind.ty.starts_with("number");
-            attribute.kind.shape == Shape::Number && attribute.is_sure() && counts
+            attribute.kind.shape == StoredShape::Number && attribute.is_sure() && counts
         };
         let numbers: Vec<&GeneratedAttribute> = self.entity.attributes.iter().filter(is_number).collect();
         let Some(number) = self.rng.choice(numbers).filter(|_| self.rng.bool()) else {
@@ -227,7 +227,7 @@ impl Writer<'_> {
     }
 
     /// The key condition of a path, written by hand: it changes nothing.
-    pub fn by_hand(&mut self, path: &Path) -> String {
+    pub fn by_hand(&mut self, path: &GeneratedPath) -> String {
         if self.rng.u8(..3) > 0 {
             return String::new();
         }

@@ -2,23 +2,25 @@
 
 use fastrand::Rng;
 
-use super::keys::{can_stand_alone, key_type, names, parts, primary, template, unsorted_primary, when};
+use super::keys::{
+    can_stand_alone, drawn_parts, drawn_template, key_type, part_names, primary_key, row_condition, unsorted_primary,
+};
 use super::kinds::{
     ANYTHING, COMPUTED, COUNTS, ENDING, ID, KINDS, NUMBERS, PLACE, STATE, TOMBSTONE, TYPES, VERSION, WORDS,
 };
-use super::{GeneratedAttribute, GeneratedEntity, Part, Path, Said, Shape, tail};
+use super::{AttributeRemark, DrawnKeyPart, GeneratedAttribute, GeneratedEntity, GeneratedPath, StoredShape, tail};
 
 /// Names of attributes that are also words elsewhere: of functions, of the grammar, of others' attributes.
 const ODD_NAMES: &[&str] = &["size", "day", "count", "index", "name", "key"];
 
 /// A file up to its reads, and what its entities are.
-pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
+pub(super) fn table_text(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     let two = rng.u8(..3) == 0;
-    let mut made = vec![Entity::new(rng, "E", "a")];
+    let mut made = vec![EntityDraft::new(rng, "E", "a")];
     // Rows of both may have attributes of one name, of any types.
     let same_names = two && rng.u8(..3) == 0;
     if two {
-        made.push(Entity::new(rng, "F", if same_names { "a" } else { "b" }));
+        made.push(EntityDraft::new(rng, "F", if same_names { "a" } else { "b" }));
     }
     let mut indexes = String::new();
     for index in ["GX1", "GX2"] {
@@ -44,7 +46,7 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
         }
     }
     let alone = made.len() == 1 && rng.u8(..3) == 0;
-    let bytes = KINDS.iter().find(|kind| kind.shape == Shape::Bytes);
+    let bytes = KINDS.iter().find(|kind| kind.shape == StoredShape::Bytes);
     if let (Some(kind), Some(first), true) = (bytes, made.first_mut(), alone && rng.u8(..3) == 0) {
         first.attributes.push(GeneratedAttribute::new(rng, "raw", kind, false));
     }
@@ -89,12 +91,12 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     let delimiter = rng.choice(["#", "#", "#", "|", "/", "_"]).unwrap_or("#");
     let key = format!("{{partition: {{name: PK, type: {}}}{sort}}}", types.0);
     text.push_str(&format!("  key: {key}\n  indexes:\n{indexes}{kind}  ttl: ttl\n"));
-    text.push_str(&tail::table(rng));
+    text.push_str(&tail::table_options(rng));
     text.push_str(TYPES);
-    text.push_str(&tail::callers(rng));
+    text.push_str(&tail::drawn_callers(rng));
     text.push_str("entities:\n");
     made.iter().for_each(|entity| text.push_str(&entity.text(rng)));
-    let mut made: Vec<GeneratedEntity> = made.into_iter().map(Entity::done).collect();
+    let mut made: Vec<GeneratedEntity> = made.into_iter().map(EntityDraft::done).collect();
     if delimiter != "#" {
         // Templates are written with the usual one, and `#` stands nowhere else in the text.
         text = text.replace('#', delimiter);
@@ -111,7 +113,7 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
 fn derive(rng: &mut Rng, attributes: &mut Vec<GeneratedAttribute>, letter: &str) {
     for attribute in attributes.iter_mut() {
         if rng.u8(..10) == 0 {
-            attribute.said = Said::Stored;
+            attribute.said = AttributeRemark::Stored;
         }
     }
     let required = attributes.iter().filter(|attribute| !attribute.optional);
@@ -132,23 +134,23 @@ fn derive(rng: &mut Rng, attributes: &mut Vec<GeneratedAttribute>, letter: &str)
     attributes.push(GeneratedAttribute {
         name: format!("{letter}is"),
         kind,
-        said: Said::Is(said),
+        said: AttributeRemark::Is(said),
         ..of
     });
 }
 
-struct Entity {
+struct EntityDraft {
     name: &'static str,
     attributes: Vec<GeneratedAttribute>,
-    paths: Vec<Path>,
+    paths: Vec<GeneratedPath>,
     /// The parts of its primary key.
-    primary: Vec<Part>,
+    primary: Vec<DrawnKeyPart>,
     key: String,
     index: String,
     /// Another row of each row, as the model writes it.
     mirror: String,
     /// What the local index sorts by.
-    local: Option<Part>,
+    local: Option<DrawnKeyPart>,
     lapses: bool,
     expires: bool,
     history: bool,
@@ -157,7 +159,7 @@ struct Entity {
     unique: bool,
 }
 
-impl Entity {
+impl EntityDraft {
     fn new(rng: &mut Rng, name: &'static str, letter: &str) -> Self {
         let mut attributes: Vec<GeneratedAttribute> = Vec::new();
         for at in 0..6_u8 {
@@ -215,7 +217,7 @@ impl Entity {
         for (name, kind, optional) in added {
             attributes.push(GeneratedAttribute::new(rng, name, kind, optional));
         }
-        Entity {
+        EntityDraft {
             name,
             attributes,
             paths: Vec::new(),
@@ -236,22 +238,22 @@ impl Entity {
     fn primary(&mut self, rng: &mut Rng, alone: bool, unsorted: bool) -> (&'static str, &'static str) {
         let made = match unsorted {
             true => unsorted_primary(rng, &self.attributes),
-            false => primary(rng, self.name, &self.attributes, self.history, alone),
+            false => primary_key(rng, self.name, &self.attributes, self.history, alone),
         };
         self.key = made.text.clone();
-        let condition = when(rng, &self.attributes).filter(|_| !alone && !self.history && rng.u8(..6) == 0);
+        let condition = row_condition(rng, &self.attributes).filter(|_| !alone && !self.history && rng.u8(..6) == 0);
         if let Some((when, contrary)) = condition {
-            let other = primary(rng, self.name, &self.attributes, false, false);
+            let other = primary_key(rng, self.name, &self.attributes, false, false);
             self.key = format!(
                 "\n      - {{when: '{when}', {}\n      - {}",
                 other.text.trim_start_matches('{'),
                 made.text
             );
-            self.paths.push(Path {
+            self.paths.push(GeneratedPath {
                 when: Some(when),
                 ..other.path
             });
-            self.paths.push(Path {
+            self.paths.push(GeneratedPath {
                 when: Some(contrary),
                 ..made.path.clone()
             });
@@ -260,11 +262,11 @@ impl Entity {
         if !self.key.starts_with('\n') {
             self.keep_in_key(rng);
         }
-        self.paths.extend(self.local.take().map(|local| Path {
+        self.paths.extend(self.local.take().map(|local| GeneratedPath {
             partition: made.path.partition.clone(),
             sort: vec![local],
             index: Some("LX1".to_owned()),
-            ..Path::default()
+            ..GeneratedPath::default()
         }));
         self.paths.push(made.path);
         made.types
@@ -278,7 +280,7 @@ impl Entity {
         else {
             return;
         };
-        let is_own_key = |path: &Path| {
+        let is_own_key = |path: &GeneratedPath| {
             path.partition
                 .iter()
                 .chain(&path.sort)
@@ -288,8 +290,9 @@ impl Entity {
         let is_taken = (self.index.contains("own") && self.paths.iter().any(is_own_key))
             || self.local.as_ref().is_some_and(|local| local.attribute.name == *name);
         for attribute in &mut self.attributes {
-            if attribute.name == *name && attribute.said == Said::Nothing && !name.contains('.') && !is_taken {
-                attribute.said = Said::KeyOnly;
+            if attribute.name == *name && attribute.said == AttributeRemark::Nothing && !name.contains('.') && !is_taken
+            {
+                attribute.said = AttributeRemark::KeyOnly;
             }
         }
     }
@@ -297,14 +300,15 @@ impl Entity {
     /// Lets an attribute stand only in the key of an index, where every row has that key.
     fn keep_in_index(&mut self, rng: &mut Rng) {
         let of_others = self.paths.iter().filter(|path| path.templates.is_empty());
-        let taken: Vec<&Part> = of_others
+        let taken: Vec<&DrawnKeyPart> = of_others
             .flat_map(|path| path.partition.iter().chain(&path.sort))
             .collect();
-        let is_free = |part: &Part| {
+        let is_free = |part: &DrawnKeyPart| {
             let attribute = &part.attribute;
             let is_named =
                 ["state", "until_free", "at", "until", "gone", "id", "ends"].contains(&attribute.name.as_str());
-            let is_plain = part.function.is_empty() && attribute.said == Said::Nothing && !attribute.name.contains('.');
+            let is_plain =
+                part.function.is_empty() && attribute.said == AttributeRemark::Nothing && !attribute.name.contains('.');
             let is_taken = taken.iter().any(|other| other.attribute.name == attribute.name);
             is_plain && !is_named && !is_taken
         };
@@ -318,7 +322,7 @@ impl Entity {
             for side in [&path.partition, &path.sort] {
                 let unsure = side.iter().filter(|part| part.attribute.optional);
                 let unsure: Vec<&str> = unsure.map(|part| part.attribute.name.as_str()).collect();
-                let alone = |part: &&Part| unsure.iter().all(|name| *name == part.attribute.name);
+                let alone = |part: &&DrawnKeyPart| unsure.iter().all(|name| *name == part.attribute.name);
                 found = found.or_else(|| {
                     side.iter()
                         .find(|part| is_free(part) && alone(part))
@@ -330,7 +334,7 @@ impl Entity {
             return;
         };
         let kept = self.attributes.iter_mut().filter(|attribute| attribute.name == name);
-        kept.for_each(|attribute| attribute.said = Said::KeyOnly);
+        kept.for_each(|attribute| attribute.said = AttributeRemark::KeyOnly);
     }
 
     /// An index with templates of its own: one, or two of which the first has a condition.
@@ -339,7 +343,7 @@ impl Entity {
         let current = ("until == absent && !gone".to_owned(), "until != absent".to_owned());
         let condition = match self.history && rng.bool() {
             true => Some(current),
-            false => when(rng, &self.attributes).filter(|_| conditions),
+            false => row_condition(rng, &self.attributes).filter(|_| conditions),
         };
         let choices = match &condition {
             None => vec![(None, None)],
@@ -353,10 +357,10 @@ impl Entity {
             // Rows of both templates may then lie side by side.
             let partition = match before {
                 Some(before) => before.partition.clone(),
-                None => parts(rng, &self.attributes, partitions, false, &[]),
+                None => drawn_parts(rng, &self.attributes, partitions, false, &[]),
             };
             let sorts = 1 + rng.usize(..3);
-            let sort = parts(rng, &self.attributes, sorts, false, &partition);
+            let sort = drawn_parts(rng, &self.attributes, sorts, false, &partition);
             let prefix = rng.choice(["", "S#", "X#Y#"]).unwrap_or_default();
             // No key is empty.
             let prefix = if sort.len() <= 1 && prefix.is_empty() {
@@ -365,13 +369,13 @@ impl Entity {
                 prefix
             };
             let condition = when.map(|when| format!("when: '{when}', ")).unwrap_or_default();
-            let mut templates = vec![(format!("{index}P"), template(rng, "I#", &partition))];
+            let mut templates = vec![(format!("{index}P"), drawn_template(rng, "I#", &partition))];
             if sorted {
-                templates.push((format!("{index}S"), template(rng, prefix, &sort)));
+                templates.push((format!("{index}S"), drawn_template(rng, prefix, &sort)));
             }
             let keys: Vec<String> = templates.iter().map(|(name, text)| format!("{name}: {text}")).collect();
             entries.push(format!("{{{condition}{}}}", keys.join(", ")));
-            self.paths.push(Path {
+            self.paths.push(GeneratedPath {
                 partition,
                 sort: if sorted { sort } else { Vec::new() },
                 // Without a word, a read of what has versions means the current ones.
@@ -393,14 +397,14 @@ impl Entity {
 
     /// Indexes whose keys are attributes as they are, several for each side; and a local one.
     fn own_indexes(&mut self, rng: &mut Rng, unsorted: bool) -> String {
-        let fit = |part: &Part| {
+        let fit = |part: &DrawnKeyPart| {
             let attribute = &part.attribute;
             can_stand_alone(attribute.kind)
                 && attribute.name != "state"
-                && attribute.said == Said::Nothing
+                && attribute.said == AttributeRemark::Nothing
                 && !attribute.name.contains('.')
         };
-        let mut own = parts(rng, &self.attributes, 8, false, &[]);
+        let mut own = drawn_parts(rng, &self.attributes, 8, false, &[]);
         own.retain(fit);
         own.iter_mut().for_each(|part| part.function = "");
         let mut text = String::new();
@@ -410,7 +414,7 @@ impl Entity {
             own.truncate(1 + rng.usize(..2));
             text = match (partition.as_slice(), own.as_slice()) {
                 ([one], [other]) if rng.bool() => {
-                    let typed = |part: &Part| {
+                    let typed = |part: &DrawnKeyPart| {
                         let (name, ty) = (part.attribute.root(), key_type(part.attribute.kind));
                         format!("{{name: {name}, type: {ty}}}")
                     };
@@ -418,27 +422,27 @@ impl Entity {
                 }
                 _ => format!(
                     "    GX3: {{partition: [{}], sort: [{}]}}\n",
-                    names(&partition),
-                    names(&own)
+                    part_names(&partition),
+                    part_names(&own)
                 ),
             };
             self.index.push_str("      GX3: own\n");
-            self.paths.push(Path {
+            self.paths.push(GeneratedPath {
                 partition,
                 sort: own,
                 index: Some("GX3".to_owned()),
-                ..Path::default()
+                ..GeneratedPath::default()
             });
         }
         if !unsorted
             && rng.u8(..3) == 0
-            && let Some(part) = parts(rng, &self.attributes, 8, false, &[])
+            && let Some(part) = drawn_parts(rng, &self.attributes, 8, false, &[])
                 .into_iter()
                 .find(|part| fit(part))
         {
             text.push_str(&format!("    LX1: {{local: true, sort: {}}}\n", part.attribute.name));
             self.index.push_str("      LX1: own\n");
-            self.local = Some(Part { function: "", ..part });
+            self.local = Some(DrawnKeyPart { function: "", ..part });
         }
         text
     }
@@ -454,41 +458,41 @@ impl Entity {
         let partition = self.mirror_parts(rng, may_be_absent && both, &[]);
         let mut sort = self.mirror_parts(rng, may_be_absent, &partition);
         // A mirror's key tells the same rows apart as the row's own.
-        let is_new = |part: &&Part| !sort.iter().any(|known| known.attribute.name == part.attribute.name);
-        let own: Vec<Part> = self.primary.iter().filter(is_new).cloned().collect();
+        let is_new = |part: &&DrawnKeyPart| !sort.iter().any(|known| known.attribute.name == part.attribute.name);
+        let own: Vec<DrawnKeyPart> = self.primary.iter().filter(is_new).cloned().collect();
         sort.iter_mut().for_each(|part| part.function = "");
-        sort.extend(own.into_iter().map(|part| Part { function: "", ..part }));
-        let carried = parts(rng, &self.attributes, 3, false, &[]);
+        sort.extend(own.into_iter().map(|part| DrawnKeyPart { function: "", ..part }));
+        let carried = drawn_parts(rng, &self.attributes, 3, false, &[]);
         let carries = match rng.bool() {
             true => "all".to_owned(),
-            false => format!("[{}]", names(&carried)),
+            false => format!("[{}]", part_names(&carried)),
         };
         self.mirror = format!(
             "  M:\n    mirrors: {}\n    carries: {carries}\n    key: {{PK: {}, SK: {}}}\n",
             self.name,
-            template(rng, "M#", &partition),
-            template(rng, "M#", &sort)
+            drawn_template(rng, "M#", &partition),
+            drawn_template(rng, "M#", &sort)
         );
-        self.paths.push(Path {
+        self.paths.push(GeneratedPath {
             partition,
             sort,
-            ..Path::default()
+            ..GeneratedPath::default()
         });
     }
 
     /// A part of a mirror's key. Where it may be absent, rows without it have no mirror.
-    fn mirror_parts(&self, rng: &mut Rng, may_be_absent: bool, except: &[Part]) -> Vec<Part> {
+    fn mirror_parts(&self, rng: &mut Rng, may_be_absent: bool, except: &[DrawnKeyPart]) -> Vec<DrawnKeyPart> {
         if !may_be_absent {
-            return parts(rng, &self.attributes, 1, true, except);
+            return drawn_parts(rng, &self.attributes, 1, true, except);
         }
         let there = self.attributes.iter().cloned().map(|attribute| GeneratedAttribute {
             optional: false,
             ..attribute
         });
-        let chosen = parts(rng, &there.collect::<Vec<_>>(), 1, true, except);
-        let own = |part: Part| {
+        let chosen = drawn_parts(rng, &there.collect::<Vec<_>>(), 1, true, except);
+        let own = |part: DrawnKeyPart| {
             let own = self.attributes.iter().find(|known| known.name == part.attribute.name)?;
-            Some(Part {
+            Some(DrawnKeyPart {
                 attribute: own.clone(),
                 ..part
             })
@@ -544,7 +548,8 @@ impl Entity {
     fn done(self) -> GeneratedEntity {
         let shared = self.primary.iter().map(|part| part.attribute.name.clone());
         let has_functions = self.primary.iter().any(|part| !part.function.is_empty());
-        let is_given = |part: &Part| part.attribute.is_sure() && !matches!(part.attribute.said, Said::Is(_));
+        let is_given =
+            |part: &DrawnKeyPart| part.attribute.is_sure() && !matches!(part.attribute.said, AttributeRemark::Is(_));
         GeneratedEntity {
             name: self.name.to_owned(),
             has_one_key: !self.key.starts_with('\n') && !has_functions && self.primary.iter().all(is_given),

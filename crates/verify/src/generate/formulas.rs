@@ -2,14 +2,14 @@
 
 use fastrand::Rng;
 
-use super::{GeneratedAttribute, Shape};
+use super::{GeneratedAttribute, StoredShape};
 
 /// What can be computed of an attribute, `x` in its place.
 fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
     let kind = attribute.kind;
     let word = kind.ty.split([' ', '(']).next().unwrap_or_default();
     match (kind.shape, word) {
-        (Shape::Text, "string" | "Code") => &[
+        (StoredShape::Text, "string" | "Code") => &[
             "lower(x)",
             "upper(x)",
             "size(x)",
@@ -24,7 +24,7 @@ fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "x == settings.word",
             "size(flat([[x], [x, \"b\"]]))",
         ],
-        (Shape::Text, "date") if kind.ty == "date" => &[
+        (StoredShape::Text, "date") if kind.ty == "date" => &[
             "month(x)",
             "year(x)",
             "x + days(1)",
@@ -38,7 +38,7 @@ fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "settings.grace == absent ? x : x + days(1)",
             "string(x)",
         ],
-        (Shape::Text, "time") if kind.ty == "time" => &[
+        (StoredShape::Text, "time") if kind.ty == "time" => &[
             "day(x)",
             "month(x)",
             "year(x)",
@@ -48,8 +48,10 @@ fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "x > now",
             "string(x)",
         ],
-        (Shape::Number, "seconds" | "millis") => &["day(x)", "year(x)", "x + hours(30)", "x - minutes(5)", "x > now"],
-        (Shape::Number, _) => &[
+        (StoredShape::Number, "seconds" | "millis") => {
+            &["day(x)", "year(x)", "x + hours(30)", "x - minutes(5)", "x > now"]
+        }
+        (StoredShape::Number, _) => &[
             "x + 1",
             "x - 2",
             "x * 3",
@@ -68,15 +70,15 @@ fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "x >= 2 ? \"much\" : \"little\"",
             "settings.least == absent ? x : x + settings.least",
         ],
-        (Shape::Bool, _) => &["x ? 1 : 2", "(!x)"],
-        (Shape::Place, _) => &["geohash(x, 5)", "distance(x, x)", "near(x, x, 1) && distance(x, x) < 1"],
-        (Shape::Set, _) => &[
+        (StoredShape::Bool, _) => &["x ? 1 : 2", "(!x)"],
+        (StoredShape::Place, _) => &["geohash(x, 5)", "distance(x, x)", "near(x, x, 1) && distance(x, x) < 1"],
+        (StoredShape::Set, _) => &[
             "size(x)",
             "x.contains(\"a\")",
             "x.exists(v, v == \"b\")",
             "x.all(v, v != \"b\")",
         ],
-        (Shape::List, _) => &[
+        (StoredShape::List, _) => &[
             "size(x)",
             "sum(x, v, v)",
             "x.map(v, v * 2)",
@@ -86,13 +88,13 @@ fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "flat([x, x])",
             "x.contains(2)",
         ],
-        (Shape::Map, _) => &["size(x)"],
-        (Shape::Text | Shape::Bytes, _) => &[],
+        (StoredShape::Map, _) => &["size(x)"],
+        (StoredShape::Text | StoredShape::Bytes, _) => &[],
     }
 }
 
 /// A value computed of an attribute. What may be absent is tested first.
-pub(super) fn formula(rng: &mut Rng, attribute: &GeneratedAttribute) -> Option<String> {
+pub(super) fn computed_value(rng: &mut Rng, attribute: &GeneratedAttribute) -> Option<String> {
     let form = rng.choice(values_of(attribute)).copied()?;
     let computed = put(form, &attribute.name);
     Some(match attribute.optional {
@@ -106,7 +108,7 @@ fn tests_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
     let kind = attribute.kind;
     let word = kind.ty.split([' ', '(']).next().unwrap_or_default();
     match (kind.shape, word) {
-        (Shape::Text, "string" | "Code") => &[
+        (StoredShape::Text, "string" | "Code") => &[
             "lower(x) == \"a\"",
             "size(x) > 1",
             "hash(x) % 2 == 0",
@@ -115,7 +117,7 @@ fn tests_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "x != settings.word",
             "(x == \"a\" ? 1 : 2) == 2",
         ],
-        (Shape::Text, "date") if kind.ty == "date" => &[
+        (StoredShape::Text, "date") if kind.ty == "date" => &[
             "month(x) == month(today)",
             "x >= date(\"2026-11-16\")",
             "x != date(\"2026-11-15\")",
@@ -123,9 +125,11 @@ fn tests_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "days(today, today + days(3)).contains(x)",
             "time(x, \"12:00\") <= now",
         ],
-        (Shape::Text, "time") if kind.ty == "time" => &["day(x) <= today", "x + hours(12) > now", "year(x) == 2026"],
-        (Shape::Number, "seconds" | "millis") => &["x - minutes(1) < now", "day(x) != today"],
-        (Shape::Number, _) => &[
+        (StoredShape::Text, "time") if kind.ty == "time" => {
+            &["day(x) <= today", "x + hours(12) > now", "year(x) == 2026"]
+        }
+        (StoredShape::Number, "seconds" | "millis") => &["x - minutes(1) < now", "day(x) != today"],
+        (StoredShape::Number, _) => &[
             "x * 2 > 3",
             "x % 2 == 0",
             "round(x / 3, 1) > 0.5",
@@ -133,9 +137,9 @@ fn tests_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "(settings.least == absent || x >= settings.least)",
             "[1, 2, 3].contains(x)",
         ],
-        (Shape::Set, _) => &["x.exists(v, v == \"b\")", "size(x) > 1"],
-        (Shape::List, _) => &["x.contains(2)", "sum(x, v, v) > 2", "(!x.exists(v, v == 9))"],
-        (Shape::Map, _) => &["size(x) > 0"],
+        (StoredShape::Set, _) => &["x.exists(v, v == \"b\")", "size(x) > 1"],
+        (StoredShape::List, _) => &["x.contains(2)", "sum(x, v, v) > 2", "(!x.exists(v, v == 9))"],
+        (StoredShape::Map, _) => &["size(x) > 0"],
         _ => &[],
     }
 }

@@ -1,7 +1,7 @@
 //! Rows that come with a row, and one answer for each of some values.
 
-use super::read::Writer;
-use super::{GeneratedAttribute, GeneratedEntity, Path};
+use super::read::ReadWriter;
+use super::{GeneratedAttribute, GeneratedEntity, GeneratedPath};
 
 /// The row itself once more, by its whole key; nothing where no key can be followed from a row.
 pub(super) fn with_itself(entity: &GeneratedEntity) -> String {
@@ -15,17 +15,17 @@ pub(super) fn with_itself(entity: &GeneratedEntity) -> String {
     format!("    with:\n      same:\n        get: '{name}?'\n        where: '{tests}'\n")
 }
 
-fn can_be_joined(path: &Path) -> bool {
+fn can_be_joined(path: &GeneratedPath) -> bool {
     let mut parts = path.partition.iter();
     parts.all(|part| part.attribute.kind.is_plain() && !part.attribute.optional)
 }
 
-impl Writer<'_> {
+impl ReadWriter<'_> {
     /// The rows that share with a row what some path begins with, or how many there are; nothing where no path can be followed
     /// from a row. Under one row they may have pages.
     pub fn with_rows(&mut self, one: bool) -> String {
         let joined = self.entity.paths.iter().filter(|path| can_be_joined(path));
-        let joined: Vec<&Path> = joined.collect();
+        let joined: Vec<&GeneratedPath> = joined.collect();
         let Some(path) = self.rng.choice(joined) else {
             return String::new();
         };
@@ -67,7 +67,7 @@ impl Writer<'_> {
     }
 
     /// Follows a path whose first part is an element of a list. How much of the sort key is bound, and the text of `each`.
-    pub fn each(&mut self, path: &Path) -> (usize, String) {
+    pub fn each(&mut self, path: &GeneratedPath) -> (usize, String) {
         let first = path.partition.first().map(|part| &part.attribute);
         let Some(first) = first.filter(|first| first.kind.is_plain()) else {
             return (self.follow(path), String::new());

@@ -7,7 +7,7 @@ use singlet_model::text_forms::TEXT_FORMS;
 
 /// How a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum StoredShape {
     /// Text, by its bytes.
     Text,
     /// A number.
@@ -28,7 +28,7 @@ pub enum Shape {
 
 /// A type with its pool.
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub struct PooledType {
     /// The type, as a model writes it.
     pub ty: &'static str,
     /// What is said in its place where the type alone does not say all: an enum of its own, a few values.
@@ -36,7 +36,7 @@ pub struct Kind {
     /// A wider type of the same kind, for arguments; the same where there is none.
     pub wide: &'static str,
     /// How it is stored.
-    pub shape: Shape,
+    pub shape: StoredShape,
     /// The functions that may stand around it in a key; empty for none.
     pub functions: &'static [&'static str],
     /// Its values.
@@ -51,11 +51,11 @@ pub struct Kind {
     pub clock: Option<&'static str>,
 }
 
-const PLAIN: Kind = Kind {
+const PLAIN: PooledType = PooledType {
     ty: "",
     form: "",
     wide: "",
-    shape: Shape::Text,
+    shape: StoredShape::Text,
     functions: &[""],
     pool: &[],
     beyond: &[],
@@ -65,8 +65,8 @@ const PLAIN: Kind = Kind {
 };
 
 /// Every kind of attribute that is generated: types of one's own making, and text of each form.
-pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-    let forms = TEXT_FORMS.iter().map(|form| Kind {
+pub static KINDS: LazyLock<Vec<PooledType>> = LazyLock::new(|| {
+    let forms = TEXT_FORMS.iter().map(|form| PooledType {
         ty: form.name,
         wide: "string",
         functions: &["", "", "lower"],
@@ -77,8 +77,8 @@ pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     OWN_KINDS.iter().cloned().chain(forms).collect()
 });
 
-static OWN_KINDS: &[Kind] = &[
-    Kind {
+static OWN_KINDS: &[PooledType] = &[
+    PooledType {
         ty: "string 1..12",
         wide: "string",
         functions: &["", "", "ordered", "ordered", "lower", "upper"],
@@ -105,7 +105,7 @@ static OWN_KINDS: &[Kind] = &[
         free_text: true,
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "string ..6",
         wide: "string",
         functions: &["", "ordered"],
@@ -114,7 +114,7 @@ static OWN_KINDS: &[Kind] = &[
         free_text: true,
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "string /[a-z]{1,4}/",
         wide: "string",
         functions: &["", "", "ordered", "raw"],
@@ -123,43 +123,43 @@ static OWN_KINDS: &[Kind] = &[
         free_text: true,
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "int 0..3",
         wide: "int",
-        shape: Shape::Number,
+        shape: StoredShape::Number,
         functions: &["", "", "desc", "plain"],
         pool: &["0", "1", "2", "3"],
         beyond: &["-1", "4", "100"],
         small: true,
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "int 0..1000",
         wide: "number",
-        shape: Shape::Number,
+        shape: StoredShape::Number,
         functions: &["", "", "desc", "plain"],
         pool: &["0", "1", "9", "10", "99", "100", "1000"],
         beyond: &["-5", "1001", "9.5", "99999"],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "int",
         wide: "int",
-        shape: Shape::Number,
+        shape: StoredShape::Number,
         functions: &["", "plain"],
         pool: &["-10", "-9", "-1", "0", "2", "10"],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "number 0.00..99.99",
         wide: "number",
-        shape: Shape::Number,
+        shape: StoredShape::Number,
         functions: &["", "", "desc", "plain"],
         pool: &["0", "0.01", "0.1", "1", "9.99", "10", "99.99"],
         beyond: &["-0.01", "100", "0.005", "123456"],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "date",
         wide: "date",
         functions: &["", "", "month", "year", "desc"],
@@ -174,7 +174,7 @@ static OWN_KINDS: &[Kind] = &[
         clock: Some("today"),
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "time",
         wide: "time",
         functions: &["", "", "day", "month", "year", "desc"],
@@ -188,25 +188,25 @@ static OWN_KINDS: &[Kind] = &[
         clock: Some("now"),
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "seconds",
         wide: "seconds",
-        shape: Shape::Number,
+        shape: StoredShape::Number,
         functions: &["", "", "desc", "plain"],
         pool: &["0", "999", "1794830399", "1794830400", "1794830401", "1794916800"],
         clock: Some("now"),
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "millis",
         wide: "millis",
-        shape: Shape::Number,
+        shape: StoredShape::Number,
         functions: &["", "desc"],
         pool: &["0", "1794830400499", "1794830400500", "1794830400501"],
         clock: Some("now"),
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "Grade",
         wide: "Grade",
         functions: &["", "rank", "rank"],
@@ -214,7 +214,7 @@ static OWN_KINDS: &[Kind] = &[
         small: true,
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "Letter",
         wide: "Letter",
         functions: &["", "", "rank"],
@@ -222,28 +222,28 @@ static OWN_KINDS: &[Kind] = &[
         small: true,
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "bool",
         wide: "bool",
-        shape: Shape::Bool,
+        shape: StoredShape::Bool,
         pool: &["false", "true"],
         small: true,
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "date | \"NEVER\" | \"0\"",
         wide: "date | \"NEVER\" | \"0\"",
         pool: &["2026-11-15", "2026-11-16", "2026-12-01", "NEVER", "0"],
         clock: Some("today"),
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "month",
         wide: "month",
         pool: &["2026-10", "2026-11", "2026-12", "2027-01"],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "uuid",
         wide: "uuid",
         pool: &[
@@ -253,7 +253,7 @@ static OWN_KINDS: &[Kind] = &[
         ],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "time | \"never\"",
         wide: "time | \"never\"",
         pool: &[
@@ -265,7 +265,7 @@ static OWN_KINDS: &[Kind] = &[
         clock: Some("now"),
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "ulid",
         wide: "ulid",
         functions: &["", "", "desc"],
@@ -277,7 +277,7 @@ static OWN_KINDS: &[Kind] = &[
         ],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "ksuid",
         wide: "ksuid",
         pool: &[
@@ -287,15 +287,15 @@ static OWN_KINDS: &[Kind] = &[
         ],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "bytes 1..8",
         wide: "bytes",
-        shape: Shape::Bytes,
+        shape: StoredShape::Bytes,
         functions: &[],
         pool: &["00", "01", "0100", "7f", "80", "ff", "ff00"],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "Colour",
         wide: "Colour",
         form: "enum: [red, green, blue]",
@@ -304,16 +304,16 @@ static OWN_KINDS: &[Kind] = &[
         small: true,
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "int",
         wide: "int",
         form: "in: [1, 5, 10, 25]",
-        shape: Shape::Number,
+        shape: StoredShape::Number,
         functions: &["", "plain"],
         pool: &["1", "5", "10", "25"],
         ..PLAIN
     },
-    Kind {
+    PooledType {
         ty: "Code",
         wide: "string",
         functions: &["", "", "raw"],
@@ -325,27 +325,27 @@ static OWN_KINDS: &[Kind] = &[
 ];
 
 /// Numbers in a list.
-pub static NUMBERS: Kind = Kind {
+pub static NUMBERS: PooledType = PooledType {
     ty: "list(int 0..9) ..4",
     wide: "list(int 0..9) ..4",
-    shape: Shape::List,
+    shape: StoredShape::List,
     functions: &[],
     pool: &["", "1", "1 2", "9 0 9", "2 2"],
     ..PLAIN
 };
 
 /// A number for each of some words.
-pub static COUNTS: Kind = Kind {
+pub static COUNTS: PooledType = PooledType {
     ty: "map(int)",
     wide: "map(int)",
-    shape: Shape::Map,
+    shape: StoredShape::Map,
     functions: &[],
     pool: &["", "a", "a b", "b"],
     ..PLAIN
 };
 
 /// Anything: here a text.
-pub static ANYTHING: Kind = Kind {
+pub static ANYTHING: PooledType = PooledType {
     ty: "json",
     wide: "json",
     functions: &[],
@@ -354,27 +354,27 @@ pub static ANYTHING: Kind = Kind {
 };
 
 /// What tells rows apart, so that many may share everything else.
-pub static ID: Kind = Kind {
+pub static ID: PooledType = PooledType {
     ty: "int 0..99999",
     wide: "int",
-    shape: Shape::Number,
+    shape: StoredShape::Number,
     pool: &["0", "500", "99999"],
     beyond: &["-1", "100000"],
     ..PLAIN
 };
 
 /// A small number computed from another.
-pub static COMPUTED: Kind = Kind {
+pub static COMPUTED: PooledType = PooledType {
     ty: "int",
     wide: "int",
-    shape: Shape::Number,
+    shape: StoredShape::Number,
     functions: &["plain"],
     pool: &["1", "2", "3", "4"],
     ..PLAIN
 };
 
 /// A state that lapses; in the pool more than once is what lapses.
-pub static STATE: Kind = Kind {
+pub static STATE: PooledType = PooledType {
     ty: "State",
     wide: "State",
     functions: &["", "rank"],
@@ -384,20 +384,20 @@ pub static STATE: Kind = Kind {
 };
 
 /// A moment at which something ends: some before, some after the moment of the reads.
-pub static ENDING: Kind = Kind {
+pub static ENDING: PooledType = PooledType {
     ty: "seconds",
     wide: "seconds",
-    shape: Shape::Number,
+    shape: StoredShape::Number,
     pool: &["1794830300", "1794830400", "1794830401", "1794916800"],
     clock: Some("now"),
     ..PLAIN
 };
 
 /// Places near one another, some around the ends of the earth.
-pub static PLACE: Kind = Kind {
+pub static PLACE: PooledType = PooledType {
     ty: "geo",
     wide: "geo",
-    shape: Shape::Place,
+    shape: StoredShape::Place,
     functions: &["geohash3", "geohash4", "geohash5"],
     pool: &[
         "52.5 13.4",
@@ -416,17 +416,17 @@ pub static PLACE: Kind = Kind {
 };
 
 /// Words of which one may be asked for.
-pub static WORDS: Kind = Kind {
+pub static WORDS: PooledType = PooledType {
     ty: "set(string 1..9)",
     wide: "set(string 1..9)",
-    shape: Shape::Set,
+    shape: StoredShape::Set,
     functions: &[],
     pool: &["a", "a b", "ab b", "b"],
     ..PLAIN
 };
 
 /// The instant of a version, and of the one after it.
-pub static VERSION: Kind = Kind {
+pub static VERSION: PooledType = PooledType {
     ty: "time",
     wide: "time",
     pool: &[
@@ -442,10 +442,10 @@ pub static VERSION: Kind = Kind {
 };
 
 /// Whether a version is a deletion: mostly not.
-pub static TOMBSTONE: Kind = Kind {
+pub static TOMBSTONE: PooledType = PooledType {
     ty: "bool",
     wide: "bool",
-    shape: Shape::Bool,
+    shape: StoredShape::Bool,
     pool: &["false", "false", "false", "true"],
     small: true,
     ..PLAIN
@@ -460,25 +460,25 @@ pub const TYPES: &str = "types:
   Spot: {object: {city: 'string 1..12', n: 'int 0..3'}}
 ";
 
-impl Kind {
+impl PooledType {
     /// A value from its text.
     pub fn value(&self, text: &str) -> Value {
         match self.shape {
-            Shape::Text => Value::S(text.to_owned()),
-            Shape::Bool => Value::Bool(text == "true"),
-            Shape::Number => text.parse().map_or(Value::Null, Value::N),
-            Shape::Set => Value::Ss(text.split(' ').map(str::to_owned).collect()),
-            Shape::Bytes => Value::B(bytes(text)),
-            Shape::List => {
+            StoredShape::Text => Value::S(text.to_owned()),
+            StoredShape::Bool => Value::Bool(text == "true"),
+            StoredShape::Number => text.parse().map_or(Value::Null, Value::N),
+            StoredShape::Set => Value::Ss(text.split(' ').map(str::to_owned).collect()),
+            StoredShape::Bytes => Value::B(bytes(text)),
+            StoredShape::List => {
                 let numbers = text.split(' ').filter_map(|part| part.parse().ok());
                 Value::L(numbers.map(Value::N).collect())
             }
-            Shape::Map => {
+            StoredShape::Map => {
                 let words = text.split(' ').filter(|word| !word.is_empty()).enumerate();
                 let entries = words.map(|(at, word)| (word.to_owned(), Value::N(Number::from(at as u64))));
                 Value::M(entries.collect())
             }
-            Shape::Place => {
+            StoredShape::Place => {
                 let numbers = text.split(' ').filter_map(|part| part.parse().ok()).map(Value::N);
                 Value::M(["lat".to_owned(), "lon".to_owned()].into_iter().zip(numbers).collect())
             }
@@ -487,7 +487,7 @@ impl Kind {
 
     /// Whether values can be compared and stand in keys as they are.
     pub fn is_plain(&self) -> bool {
-        matches!(self.shape, Shape::Text | Shape::Number | Shape::Bool) && self.ty != "json"
+        matches!(self.shape, StoredShape::Text | StoredShape::Number | StoredShape::Bool) && self.ty != "json"
     }
 
     /// Whether some value is the empty text, which no key may be by itself.

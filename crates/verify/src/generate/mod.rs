@@ -20,7 +20,7 @@ use singlet_item::Value;
 use singlet_runtime::Attributes;
 
 pub use arguments::GeneratedArg;
-pub use kinds::{KINDS, Kind, Shape};
+pub use kinds::{KINDS, PooledType, StoredShape};
 
 /// How many reads a model has.
 const READS: usize = 16;
@@ -50,13 +50,13 @@ pub struct GeneratedEntity {
     /// What the versions of a row share, where it has versions.
     identity: Option<Vec<String>>,
     /// What its primary key is made of.
-    primary: Vec<Part>,
+    primary: Vec<DrawnKeyPart>,
     /// Whether one row can be named by the values of its key.
     has_one_key: bool,
     /// Whether no two rows share an id.
     unique: bool,
     /// The ways to its rows: what a read may be made for.
-    paths: Vec<Path>,
+    paths: Vec<GeneratedPath>,
 }
 
 /// An attribute.
@@ -65,18 +65,18 @@ pub struct GeneratedAttribute {
     /// Its name.
     pub name: String,
     /// Its kind.
-    pub kind: &'static Kind,
+    pub kind: &'static PooledType,
     /// Whether rows may lack it.
     pub optional: bool,
     /// The few values that its rows have in this model, so that they share some.
     pool: Vec<&'static str>,
     /// What is said of it beside its type: where it is stored, or what it is computed from.
-    said: Said,
+    said: AttributeRemark,
 }
 
 /// What is said of an attribute beside its type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Said {
+enum AttributeRemark {
     #[default]
     Nothing,
     /// Stored under another name.
@@ -88,7 +88,7 @@ enum Said {
 }
 
 impl GeneratedAttribute {
-    fn new(rng: &mut Rng, name: impl Into<String>, kind: &'static Kind, optional: bool) -> Self {
+    fn new(rng: &mut Rng, name: impl Into<String>, kind: &'static PooledType, optional: bool) -> Self {
         let mut pool = kind.pool.to_vec();
         rng.shuffle(&mut pool);
         pool.truncate(2 + rng.usize(..4));
@@ -97,7 +97,7 @@ impl GeneratedAttribute {
             kind,
             optional,
             pool,
-            said: Said::Nothing,
+            said: AttributeRemark::Nothing,
         }
     }
 
@@ -129,17 +129,17 @@ impl GeneratedAttribute {
         };
         match &self.said {
             // What tells of a person is read and written like all else.
-            Said::Nothing if self.pool.len() == 3 && !self.name.contains('.') => {
+            AttributeRemark::Nothing if self.pool.len() == 3 && !self.name.contains('.') => {
                 let words = ["true", "hashed", "omitted", "readable", "false"];
                 let sum: usize = self.name.bytes().chain(ty.bytes()).map(usize::from).sum();
                 let word = words.get(sum % words.len()).copied().unwrap_or("true");
                 format!("{{{own}, personal: {word}}}")
             }
-            Said::Nothing if self.kind.form.is_empty() => format!("'{ty}'"),
-            Said::Nothing => format!("{{{own}}}"),
-            Said::Stored => format!("{{{own}, stored: \"{}#\"}}", self.name),
-            Said::KeyOnly => format!("{{{own}, stored: none}}"),
-            Said::Is(what) => format!("{{is: '{what}'}}"),
+            AttributeRemark::Nothing if self.kind.form.is_empty() => format!("'{ty}'"),
+            AttributeRemark::Nothing => format!("{{{own}}}"),
+            AttributeRemark::Stored => format!("{{{own}, stored: \"{}#\"}}", self.name),
+            AttributeRemark::KeyOnly => format!("{{{own}, stored: none}}"),
+            AttributeRemark::Is(what) => format!("{{is: '{what}'}}"),
         }
     }
 
@@ -170,9 +170,9 @@ pub struct GeneratedRead {
 
 /// The table or an index, with what its key is made of.
 #[derive(Clone, Debug, Default)]
-struct Path {
-    partition: Vec<Part>,
-    sort: Vec<Part>,
+struct GeneratedPath {
+    partition: Vec<DrawnKeyPart>,
+    sort: Vec<DrawnKeyPart>,
     /// The condition under which rows are there.
     when: Option<String>,
     /// The index; the table, if there is none.
@@ -183,24 +183,24 @@ struct Path {
 
 /// A part of a key: an attribute and the function around it.
 #[derive(Clone, Debug)]
-struct Part {
+struct DrawnKeyPart {
     attribute: GeneratedAttribute,
     function: &'static str,
 }
 
 /// Makes up a model.
 pub fn model(rng: &mut Rng) -> Generated {
-    let (mut head, entities) = entity::table(rng);
-    let settings = tail::settings(rng);
+    let (mut head, entities) = entity::table_text(rng);
+    let settings = tail::drawn_settings(rng);
     head.push_str(&settings.0);
     head.push_str("reads:\n");
     let reads: Vec<GeneratedRead> = (0..READS)
         .filter_map(|at| {
             let entity = rng.choice(&entities)?;
-            read::read(rng, entity, at)
+            read::drawn_read(rng, entity, at)
         })
         .collect();
-    let tail = tail::estimates(rng, &entities, &reads) + &tail::accepted(rng);
+    let tail = tail::drawn_estimates(rng, &entities, &reads) + &tail::accepted_findings(rng);
     Generated {
         head,
         entities,
@@ -217,7 +217,7 @@ impl Generated {
         format!("{}{}{}", self.head, reads.collect::<String>(), self.tail)
     }
 
-    /// The same without some reads: what is wrong with one leaves the others.
+    /// The model without some reads: what is wrong with one leaves the others.
     #[must_use]
     pub fn without(mut self, unwanted: impl Fn(&GeneratedRead) -> bool) -> Self {
         let dropped: Vec<String> = self
@@ -263,7 +263,7 @@ impl GeneratedEntity {
         let given = self
             .attributes
             .iter()
-            .filter(|attribute| !matches!(attribute.said, Said::Is(_)));
+            .filter(|attribute| !matches!(attribute.said, AttributeRemark::Is(_)));
         for attribute in given {
             if let Some((object, field)) = attribute.name.split_once('.') {
                 if !attribute.optional || rng.u8(..4) > 0 {

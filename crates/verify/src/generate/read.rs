@@ -4,15 +4,18 @@ use fastrand::Rng;
 
 use super::formulas::formula_test;
 use super::joined::with_itself;
-use super::{GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedRead, Kind, Part, Path, Shape, tail};
+use super::{
+    DrawnKeyPart, GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedPath, GeneratedRead, PooledType,
+    StoredShape, tail,
+};
 
 /// The most optional arguments: each doubles the plans.
 const OPTIONAL_MAX: usize = 3;
 
 /// A read of an entity.
-pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option<GeneratedRead> {
+pub(super) fn drawn_read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option<GeneratedRead> {
     let path = rng.choice(&entity.paths)?;
-    let mut writer = Writer {
+    let mut writer = ReadWriter {
         rng,
         entity,
         args: Vec::new(),
@@ -62,7 +65,7 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     })
 }
 
-pub(super) struct Writer<'a> {
+pub(super) struct ReadWriter<'a> {
     pub rng: &'a mut Rng,
     pub entity: &'a GeneratedEntity,
     pub args: Vec<GeneratedArg>,
@@ -71,9 +74,9 @@ pub(super) struct Writer<'a> {
     pub bound: Vec<String>,
 }
 
-impl Writer<'_> {
+impl ReadWriter<'_> {
     /// One row, rows or a count, with what comes with them.
-    fn selection(&mut self, path: &Path) -> String {
+    fn selection(&mut self, path: &GeneratedPath) -> String {
         let verb = ["find", "find", "find", "find", "find", "get", "count"];
         let verb = self.rng.choice(verb).unwrap_or_default();
         let together = verb == "get" && self.rng.u8(..3) == 0;
@@ -112,7 +115,7 @@ impl Writer<'_> {
     }
 
     /// The order, what comes with it, how it is shown and cut.
-    fn shape(&mut self, path: &Path, verb: &str, bound: usize, together: bool, is_list: bool) -> String {
+    fn shape(&mut self, path: &GeneratedPath, verb: &str, bound: usize, together: bool, is_list: bool) -> String {
         let (one_in, limit) = (self.rng.u8(..4), self.rng.u8(1..9));
         let mut text = match verb {
             "count" => self.by() + &self.sums(),
@@ -148,7 +151,7 @@ impl Writer<'_> {
     }
 
     /// Lists and numbers beside nothing.
-    fn groups(&mut self, path: &Path) -> String {
+    fn groups(&mut self, path: &GeneratedPath) -> String {
         let name = self.entity.name.clone();
         let mut groups = Vec::new();
         for at in 0..2 {
@@ -183,9 +186,9 @@ impl Writer<'_> {
     }
 }
 
-impl Writer<'_> {
+impl ReadWriter<'_> {
     /// Binds the partition, a beginning of the sort key, and perhaps a range after it. How much of the sort key is bound.
-    pub fn follow(&mut self, path: &Path) -> usize {
+    pub fn follow(&mut self, path: &GeneratedPath) -> usize {
         for part in &path.partition {
             self.bind(part, true);
         }
@@ -221,7 +224,7 @@ impl Writer<'_> {
     }
 
     /// Several alternatives, each of which follows a path of its own; nothing is ordered then but by chance.
-    fn branches(&mut self, first: &Path) -> usize {
+    fn branches(&mut self, first: &GeneratedPath) -> usize {
         let before = std::mem::take(&mut self.conjuncts);
         let mut bound = 0;
         let mut branches = Vec::new();
@@ -266,10 +269,10 @@ impl Writer<'_> {
         }
     }
 
-    fn bind(&mut self, part: &Part, partition: bool) {
+    fn bind(&mut self, part: &DrawnKeyPart, partition: bool) {
         let attribute = &part.attribute;
         let (name, kind) = (&attribute.name, attribute.kind);
-        if kind.shape == Shape::Place {
+        if kind.shape == StoredShape::Place {
             return self.near(attribute);
         }
         let test = match self.rng.u8(..12) {
@@ -285,8 +288,8 @@ impl Writer<'_> {
             }
             6 if kind.free_text && self.rng.u8(..4) == 0 => format!("{name} in caller.groups"),
             6 if kind.free_text => format!("{name} == caller.id"),
-            7 if kind.shape == Shape::Bool && !attribute.optional => name.clone(),
-            8 if kind.shape == Shape::Bool && !attribute.optional => format!("(!{name})"),
+            7 if kind.shape == StoredShape::Bool && !attribute.optional => name.clone(),
+            8 if kind.shape == StoredShape::Bool && !attribute.optional => format!("(!{name})"),
             9 => {
                 let arg = self.arg(attribute, "", false);
                 format!("{arg} == {name}")
@@ -315,7 +318,7 @@ impl Writer<'_> {
 
     /// One or two ends, or a beginning.
     fn range(&mut self, attribute: &GeneratedAttribute) {
-        if !attribute.kind.is_plain() || attribute.kind.shape == Shape::Bool {
+        if !attribute.kind.is_plain() || attribute.kind.shape == StoredShape::Bool {
             return self.filter();
         }
         let kind = attribute.kind;
@@ -380,11 +383,11 @@ impl Writer<'_> {
             return "true".to_owned();
         };
         let (name, kind) = (&attribute.name, attribute.kind);
-        if kind.shape == Shape::Place {
+        if kind.shape == StoredShape::Place {
             let arg = self.arg(&attribute, "", false);
             return near(&attribute, &arg, 30);
         }
-        if kind.shape == Shape::Set {
+        if kind.shape == StoredShape::Set {
             let arg = self.arg(&attribute, "word", false);
             return format!("{name}.contains({arg})");
         }
@@ -394,7 +397,7 @@ impl Writer<'_> {
             } else {
                 "true".to_owned()
             };
-            let equal = matches!(kind.shape, Shape::Bytes).then(|| self.arg(&attribute, "", false));
+            let equal = matches!(kind.shape, StoredShape::Bytes).then(|| self.arg(&attribute, "", false));
             return equal.map_or(known, |arg| format!("{name} == {arg}"));
         }
         match self.rng.u8(..10) {
@@ -411,10 +414,10 @@ impl Writer<'_> {
                 let list = self.list(&attribute);
                 format!("{name} in {list}")
             }
-            5 if kind.shape == Shape::Bool && !attribute.optional => name.clone(),
+            5 if kind.shape == StoredShape::Bool && !attribute.optional => name.clone(),
             _ => {
                 let ops: &[&str] = match kind.shape {
-                    Shape::Bool => &["==", "!="],
+                    StoredShape::Bool => &["==", "!="],
                     _ => &["==", "!=", "<", "<=", ">", ">="],
                 };
                 let op = self.rng.choice(ops).copied().unwrap_or("==");
@@ -429,15 +432,15 @@ impl Writer<'_> {
     }
 
     /// A value of the pool as an expression has it; of a few types.
-    fn literal(&mut self, kind: &Kind) -> Option<String> {
+    fn literal(&mut self, kind: &PooledType) -> Option<String> {
         let wide = if self.rng.u8(..4) == 0 { kind.beyond } else { kind.pool };
         let text = self.rng.choice(wide)?;
         let plain = text
             .chars()
             .all(|character| character.is_ascii_alphanumeric() || " .-".contains(character));
         match (kind.shape, kind.ty.split(' ').next()) {
-            (Shape::Number, Some("int" | "number")) => Some((*text).to_owned()),
-            (Shape::Text, Some("string" | "Grade" | "Letter" | "State")) if plain => Some(format!("\"{text}\"")),
+            (StoredShape::Number, Some("int" | "number")) => Some((*text).to_owned()),
+            (StoredShape::Text, Some("string" | "Grade" | "Letter" | "State")) if plain => Some(format!("\"{text}\"")),
             _ => None,
         }
     }
@@ -499,14 +502,14 @@ impl Writer<'_> {
     }
 
     /// The order that the path gives after what is bound, forwards or backwards; at times another.
-    pub fn order(&mut self, path: &Path, bound: usize) -> String {
+    pub fn order(&mut self, path: &GeneratedPath, bound: usize) -> String {
         let backwards = self.rng.bool();
         let skipped = if self.rng.u8(..4) == 0 { self.rng.usize(..3) } else { 0 };
         let wanted = self.rng.usize(..3);
         let words: Vec<String> = path
             .sort
             .iter()
-            .filter(|part| part.attribute.kind.shape != Shape::Place)
+            .filter(|part| part.attribute.kind.shape != StoredShape::Place)
             .skip(bound + skipped)
             .take(wanted)
             .map(|part| {

@@ -19,7 +19,7 @@ const PROVISIONED: &str =
     "  billing: {read: 25, write: 25, indexes: {GX1: {read: 5, write: 5}, GX2: {read: 5, write: 5}}}\n";
 
 /// Stream, billing, recovery, and what a document says of the table.
-pub(super) fn table(rng: &mut Rng) -> String {
+pub(super) fn table_options(rng: &mut Rng) -> String {
     let streams = [
         "  stream: both_images\n",
         "  stream: new_image\n",
@@ -37,7 +37,7 @@ pub(super) fn table(rng: &mut Rng) -> String {
 }
 
 /// Who may call.
-pub(super) fn callers(rng: &mut Rng) -> String {
+pub(super) fn drawn_callers(rng: &mut Rng) -> String {
     // Looked at and not drawn: what tokens must be changes nothing that comes after it.
     let tokens = [
         "",
@@ -56,7 +56,7 @@ pub(super) fn callers(rng: &mut Rng) -> String {
 }
 
 /// Settings, and what they are.
-pub(super) fn settings(rng: &mut Rng) -> (String, Attributes) {
+pub(super) fn drawn_settings(rng: &mut Rng) -> (String, Attributes) {
     let mut values = Attributes::new();
     if rng.u8(..3) > 0 {
         values.insert("least".to_owned(), Value::N(Number::from(rng.u64(..3))));
@@ -87,7 +87,7 @@ pub(super) fn read_claim(rng: &mut Rng) -> String {
 }
 
 /// How many, how crowded, how often: it may change which index is chosen, and never the answer.
-pub(super) fn estimates(rng: &mut Rng, entities: &[GeneratedEntity], reads: &[GeneratedRead]) -> String {
+pub(super) fn drawn_estimates(rng: &mut Rng, entities: &[GeneratedEntity], reads: &[GeneratedRead]) -> String {
     if rng.u8(..3) > 0 {
         return String::new();
     }
@@ -125,7 +125,7 @@ pub(super) fn estimates(rng: &mut Rng, entities: &[GeneratedEntity], reads: &[Ge
 }
 
 /// Findings that a team accepts.
-pub(super) fn accepted(rng: &mut Rng) -> String {
+pub(super) fn accepted_findings(rng: &mut Rng) -> String {
     let accepted = "accept:\n  - {rule: low-cardinality-partition-key, at: E, why: few rows}\n";
     some(rng, 6, &[accepted])
 }

@@ -39,14 +39,14 @@ impl Sites {
 
 /// One kind of mistake.
 #[derive(Clone, Copy, Debug)]
-pub struct Operator {
+pub struct MutationOperator {
     /// Its name: `forgotten-escape`.
     pub name: &'static str,
-    way: Way,
+    way: MutationSite,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum MutationSite {
     /// The model of the engine is changed before anything is planned.
     Model(fn(&mut Model, &mut Sites)),
     /// The plans of reads are changed.
@@ -56,7 +56,7 @@ enum Way {
 }
 
 /// Every kind of mistake.
-pub const OPERATORS: &[Operator] = &[
+pub const OPERATORS: &[MutationOperator] = &[
     model("forgotten-escape", keys::forgotten_escape),
     model("swapped-parts", keys::swapped_parts),
     model("unpadded-number", keys::unpadded_number),
@@ -94,24 +94,24 @@ pub const OPERATORS: &[Operator] = &[
     store("guard-not-released", store::guard_not_released),
 ];
 
-const fn model(name: &'static str, change: fn(&mut Model, &mut Sites)) -> Operator {
-    Operator {
+const fn model(name: &'static str, change: fn(&mut Model, &mut Sites)) -> MutationOperator {
+    MutationOperator {
         name,
-        way: Way::Model(change),
+        way: MutationSite::Model(change),
     }
 }
 
-const fn plan(name: &'static str, change: fn(&mut ReadPlan, &mut Sites)) -> Operator {
-    Operator {
+const fn plan(name: &'static str, change: fn(&mut ReadPlan, &mut Sites)) -> MutationOperator {
+    MutationOperator {
         name,
-        way: Way::Plan(change),
+        way: MutationSite::Plan(change),
     }
 }
 
-const fn store(name: &'static str, sites: fn(&Model) -> Vec<Mislaid>) -> Operator {
-    Operator {
+const fn store(name: &'static str, sites: fn(&Model) -> Vec<Mislaid>) -> MutationOperator {
+    MutationOperator {
         name,
-        way: Way::Store(sites),
+        way: MutationSite::Store(sites),
     }
 }
 
@@ -122,14 +122,14 @@ pub struct Mutant {
     pub operator: &'static str,
     /// Where: `Task.key.SK`, `overdueTasks`, `createTask do[1]`.
     pub place: String,
-    way: Way,
+    way: MutationSite,
     site: usize,
 }
 
 impl Mutant {
     /// Plants the mistake in a model that is about to be opened, where it is one of the model.
     pub fn change_model(&self, model: &mut Model) {
-        if let Way::Model(change) = self.way {
+        if let MutationSite::Model(change) = self.way {
             change(model, &mut self.sites());
         }
     }
@@ -138,7 +138,7 @@ impl Mutant {
     pub fn change_plans(&self) -> impl FnMut(&mut ReadPlan) {
         let (way, mut sites) = (self.way, self.sites());
         move |plan| {
-            if let Way::Plan(change) = way {
+            if let MutationSite::Plan(change) = way {
                 change(plan, &mut sites);
             }
         }
@@ -147,11 +147,11 @@ impl Mutant {
     /// Plants the mistake in front of a store, where it is one of what is sent.
     pub fn change_store(&self, model: &Model, store: Arc<dyn Store>) -> Arc<dyn Store> {
         match self.way {
-            Way::Store(sites) => match sites(model).into_iter().nth(self.site) {
-                Some(mislaid) => store::faulty(store, mislaid),
+            MutationSite::Store(sites) => match sites(model).into_iter().nth(self.site) {
+                Some(mislaid) => store::faulty_store(store, mislaid),
                 None => store,
             },
-            Way::Model(_) | Way::Plan(_) => store,
+            MutationSite::Model(_) | MutationSite::Plan(_) => store,
         }
     }
 
@@ -164,14 +164,14 @@ impl Mutant {
 }
 
 /// Every mutant of a model: each operator at each of its sites. The model comes out as it was; its plans are given in its order.
-pub fn mutants(model: &mut Model, plans: &mut [ReadPlan]) -> Vec<Mutant> {
+pub fn all_mutants(model: &mut Model, plans: &mut [ReadPlan]) -> Vec<Mutant> {
     let mut all = Vec::new();
     for operator in OPERATORS {
         let mut sites = Sites::default();
         match operator.way {
-            Way::Model(change) => change(model, &mut sites),
-            Way::Plan(change) => plans.iter_mut().for_each(|plan| change(plan, &mut sites)),
-            Way::Store(list) => sites.seen = list(model).iter().map(ToString::to_string).collect(),
+            MutationSite::Model(change) => change(model, &mut sites),
+            MutationSite::Plan(change) => plans.iter_mut().for_each(|plan| change(plan, &mut sites)),
+            MutationSite::Store(list) => sites.seen = list(model).iter().map(ToString::to_string).collect(),
         }
         all.extend(sites.seen.into_iter().enumerate().map(|(site, place)| Mutant {
             operator: operator.name,

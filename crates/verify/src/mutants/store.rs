@@ -119,7 +119,7 @@ pub(super) fn page_off_by_one(model: &Model) -> Vec<Mislaid> {
 }
 
 /// A store to which something does not arrive.
-pub(super) fn faulty(inner: Arc<dyn Store>, mislaid: Mislaid) -> Arc<dyn Store> {
+pub(super) fn faulty_store(inner: Arc<dyn Store>, mislaid: Mislaid) -> Arc<dyn Store> {
     Arc::new(Faulty { inner, mislaid })
 }
 

@@ -15,50 +15,50 @@ use singlet_model::types::Type;
 use singlet_runtime::{Attributes, RuntimeError, Scope, row};
 use singlet_store::{Direction, KeyRange, QueryRequest, SortRange};
 
-use super::counted::counted;
-use super::meaning::{Asking, Expected, Stop};
-use super::reads::{Compared, ReadCase, Tried, difference};
-use super::shape::Shape;
+use super::counted::counted_rows;
+use super::meaning::{AskedRead, ExpectedRead, ReadStop};
+use super::reads::{ComparedCase, ReadCase, TriedRead, answer_difference};
+use super::shape::AnswerShape;
 use super::worker::Worker;
 use crate::writes::world;
 
 /// Answers a case by the condition that is written, and by looking at every row.
-pub(super) async fn compare(worker: &Worker<'_>, tried: Tried<'_>, case: &ReadCase) -> Compared {
+pub(super) async fn compare_by_hand(worker: &Worker<'_>, tried: TriedRead<'_>, case: &ReadCase) -> ComparedCase {
     let judge = tried.judge;
-    let mut asking = Asking::new(judge.model, judge.setting, tried.read, &case.request, &case.table.rows);
+    let mut asking = AskedRead::new(judge.model, judge.setting, tried.read, &case.request, &case.table.rows);
     match answers(worker, &mut asking).await {
-        Ok((expected, got)) => Compared {
-            difference: difference(&expected, &got),
+        Ok((expected, got)) => ComparedCase {
+            difference: answer_difference(&expected, &got),
             expected,
             got,
         },
         // Who may and what is named is no matter of the condition.
-        Err(Stop::Because(expected)) => Compared {
+        Err(ReadStop::Because(expected)) => ComparedCase {
             difference: None,
             expected,
             got: Ok(None),
         },
-        Err(Stop::Failed(error)) => Compared {
+        Err(ReadStop::Failed(error)) => ComparedCase {
             difference: None,
-            expected: Expected::Fails(error.to_string()),
+            expected: ExpectedRead::Fails(error.to_string()),
             got: Ok(None),
         },
     }
 }
 
-type Answers = (Expected, Result<Option<Value>, RuntimeError>);
+type Answers = (ExpectedRead, Result<Option<Value>, RuntimeError>);
 
-async fn answers(worker: &Worker<'_>, asking: &mut Asking<'_>) -> Result<Answers, Stop> {
+async fn answers(worker: &Worker<'_>, asking: &mut AskedRead<'_>) -> Result<Answers, ReadStop> {
     asking.prepare()?;
     let read = asking.read;
-    let nothing = || Ok((Expected::Answer(Shape::Value(None)), Ok(None)));
+    let nothing = || Ok((ExpectedRead::Answer(AnswerShape::Value(None)), Ok(None)));
     let (Some(selection), Some(using)) = (&read.selection, &read.using) else {
         return nothing();
     };
     let Some(entity) = selection.entity().and_then(|id| asking.model.entity(id)) else {
         return nothing();
     };
-    let query = ByHand {
+    let query = HandCondition {
         worker,
         selection,
         using,
@@ -67,11 +67,14 @@ async fn answers(worker: &Worker<'_>, asking: &mut Asking<'_>) -> Result<Answers
     let Some(each) = &read.each else {
         let meant = asking.found(selection, asking.scope(), Some(&read.allow), true)?;
         let got = query.rows(asking, asking.scope()).await;
-        return Ok((Expected::Answer(query.shape(asking, meant)?), query.answer(asking, got)));
+        return Ok((
+            ExpectedRead::Answer(query.shape(asking, meant)?),
+            query.answer(asking, got),
+        ));
     };
     let elements = match evaluate(&each.list, &asking.scope()) {
         Ok(Some(Value::L(elements))) if elements.len() as u64 <= each.at_most => elements,
-        _ => return Err(Stop::Because(Expected::BadRequest)),
+        _ => return Err(ReadStop::Because(ExpectedRead::BadRequest)),
     };
     let names = asking.bound.clone();
     let (mut groups, mut came) = (Vec::new(), Ok(Vec::new()));
@@ -89,7 +92,7 @@ async fn answers(worker: &Worker<'_>, asking: &mut Asking<'_>) -> Result<Answers
     asking.bound = names;
     let most = usize::MAX;
     Ok((
-        Expected::Answer(Shape::Rows { groups, most }),
+        ExpectedRead::Answer(AnswerShape::Rows { groups, most }),
         came.map(|came| Some(Value::L(came))),
     ))
 }
@@ -103,39 +106,43 @@ enum Other {
 }
 
 /// A condition, and what it is to answer.
-struct ByHand<'a, 'w, 's> {
+struct HandCondition<'a, 'w, 's> {
     worker: &'w Worker<'s>,
     selection: &'a Selection,
     using: &'a Using,
     entity: &'a Entity,
 }
 
-impl ByHand<'_, '_, '_> {
+impl HandCondition<'_, '_, '_> {
     /// What must come: rows, one, or how many.
-    fn shape(&self, asking: &Asking<'_>, meant: Vec<Attributes>) -> Result<Shape, Stop> {
+    fn shape(&self, asking: &AskedRead<'_>, meant: Vec<Attributes>) -> Result<AnswerShape, ReadStop> {
         let most = self.selection.limit.map_or(usize::MAX, |limit| limit as usize);
         if self.selection.kind == SelectionKind::Count {
-            return Ok(Shape::Value(Some(counted(self.selection, &meant, asking.scope())?)));
+            return Ok(AnswerShape::Value(Some(counted_rows(
+                self.selection,
+                &meant,
+                asking.scope(),
+            )?)));
         }
         let groups = asking.tied(self.selection, meant)?.into_iter();
-        let shown = |row: Attributes| Shape::Value(Some(Value::M(self.shown(asking, row))));
-        let groups = groups.map(|group| group.into_iter().map(shown).collect::<Vec<Shape>>());
-        let mut groups: Vec<Vec<Shape>> = groups.collect();
+        let shown = |row: Attributes| AnswerShape::Value(Some(Value::M(self.shown(asking, row))));
+        let groups = groups.map(|group| group.into_iter().map(shown).collect::<Vec<AnswerShape>>());
+        let mut groups: Vec<Vec<AnswerShape>> = groups.collect();
         Ok(match self.selection.kind {
-            SelectionKind::Get { .. } if groups.is_empty() => Shape::Value(None),
-            SelectionKind::Get { .. } => Shape::Any(groups.swap_remove(0)),
-            _ => Shape::Rows { groups, most },
+            SelectionKind::Get { .. } if groups.is_empty() => AnswerShape::Value(None),
+            SelectionKind::Get { .. } => AnswerShape::Any(groups.swap_remove(0)),
+            _ => AnswerShape::Rows { groups, most },
         })
     }
 
     fn answer(
         &self,
-        asking: &Asking<'_>,
+        asking: &AskedRead<'_>,
         got: Result<Vec<Attributes>, RuntimeError>,
     ) -> Result<Option<Value>, RuntimeError> {
         let rows = got?;
         Ok(match self.selection.kind {
-            SelectionKind::Count => Some(counted(self.selection, &rows, asking.scope())?),
+            SelectionKind::Count => Some(counted_rows(self.selection, &rows, asking.scope())?),
             SelectionKind::Get { .. } => rows.into_iter().next().map(|row| Value::M(self.shown(asking, row))),
             SelectionKind::Find => {
                 let most = self.selection.limit.map_or(usize::MAX, |limit| limit as usize);
@@ -146,7 +153,7 @@ impl ByHand<'_, '_, '_> {
     }
 
     /// A row; of a thin index, only what says which row it is.
-    fn shown(&self, asking: &Asking<'_>, row: Attributes) -> Attributes {
+    fn shown(&self, asking: &AskedRead<'_>, row: Attributes) -> Attributes {
         let index = self.using.index.and_then(|index| asking.model.index(index));
         match index.map(|index| &index.projection) {
             None | Some(Projection::All) => row,
@@ -158,7 +165,7 @@ impl ByHand<'_, '_, '_> {
     }
 
     /// The rows that the queries give.
-    async fn rows(&self, asking: &Asking<'_>, scope: Scope<'_>) -> Result<Vec<Attributes>, RuntimeError> {
+    async fn rows(&self, asking: &AskedRead<'_>, scope: Scope<'_>) -> Result<Vec<Attributes>, RuntimeError> {
         let mut rows = Vec::new();
         let mut once: Vec<Item> = Vec::new();
         for range in self.ranges(asking, scope)? {
@@ -173,7 +180,7 @@ impl ByHand<'_, '_, '_> {
         Ok(rows)
     }
 
-    async fn items(&self, asking: &Asking<'_>, range: KeyRange) -> Result<Vec<Item>, RuntimeError> {
+    async fn items(&self, asking: &AskedRead<'_>, range: KeyRange) -> Result<Vec<Item>, RuntimeError> {
         let index = self.using.index.and_then(|index| asking.model.index(index));
         let limit = self
             .using
@@ -204,7 +211,7 @@ impl ByHand<'_, '_, '_> {
     }
 
     /// The row of an item that passes the filter, to a caller who may see it.
-    fn row(&self, asking: &Asking<'_>, item: &Item, scope: Scope<'_>) -> Result<Option<Attributes>, RuntimeError> {
+    fn row(&self, asking: &AskedRead<'_>, item: &Item, scope: Scope<'_>) -> Result<Option<Attributes>, RuntimeError> {
         let model = asking.model;
         let of_type = model
             .table
@@ -216,7 +223,7 @@ impl ByHand<'_, '_, '_> {
             return Ok(None);
         }
         // An item of something else, where no attribute says so, is taken for a row all the same.
-        let Ok(stored) = row::stored(self.entity, item) else {
+        let Ok(stored) = row::decode_as_stored(self.entity, item) else {
             return Ok(Some(item.clone()));
         };
         if let Some(filter) = &self.using.filter
@@ -224,7 +231,7 @@ impl ByHand<'_, '_, '_> {
         {
             return Ok(None);
         }
-        let Some(seen) = row::decode(model, self.entity, item, scope)? else {
+        let Some(seen) = row::decode_live(model, self.entity, item, scope)? else {
             return Ok(None);
         };
         let is_shown = holds(&asking.read.allow, &scope.with_row(&seen))?;
@@ -232,7 +239,7 @@ impl ByHand<'_, '_, '_> {
     }
 
     /// The ranges of the queries: one, or as many as are said, the one that is written first.
-    fn ranges(&self, asking: &Asking<'_>, scope: Scope<'_>) -> Result<Vec<KeyRange>, RuntimeError> {
+    fn ranges(&self, asking: &AskedRead<'_>, scope: Scope<'_>) -> Result<Vec<KeyRange>, RuntimeError> {
         let Some(range) = self.range(asking, scope, None)? else {
             return Ok(Vec::new());
         };
@@ -281,7 +288,7 @@ impl ByHand<'_, '_, '_> {
     /// The days that the meaning has about the one that is written, the nearest first.
     fn other_days(
         &self,
-        asking: &Asking<'_>,
+        asking: &AskedRead<'_>,
         scope: Scope<'_>,
         count: usize,
     ) -> Result<Option<Vec<Other>>, RuntimeError> {
@@ -401,7 +408,7 @@ impl ByHand<'_, '_, '_> {
     /// The range that is written; none where a value of it is absent.
     fn range(
         &self,
-        asking: &Asking<'_>,
+        asking: &AskedRead<'_>,
         scope: Scope<'_>,
         other: Option<&Other>,
     ) -> Result<Option<KeyRange>, RuntimeError> {

@@ -9,11 +9,11 @@ use singlet_runtime::Attributes;
 
 /// The most read units of one page, for each combination of optional arguments; none where the plan knows no most.
 #[derive(Debug, Default)]
-pub(super) struct Capacity {
+pub(super) struct PageCapacity {
     combinations: Vec<(Vec<String>, Option<ReadUnits>)>,
 }
 
-impl Capacity {
+impl PageCapacity {
     /// What the plan of a read says.
     pub fn of(model: &Model, read: &Read) -> Self {
         let sizes = Sizes::of(model);
@@ -23,7 +23,7 @@ impl Capacity {
             // What is read beside one another in one query may be read again where that was not enough.
             (known.sent.clone(), most.filter(|_| known.neighbours.is_none()))
         });
-        Capacity {
+        PageCapacity {
             combinations: combinations.collect(),
         }
     }

@@ -10,8 +10,8 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::Selection;
 use singlet_runtime::{Attributes, Request, Scope};
 
-use super::meaning::Asking;
-use super::reads::Tried;
+use super::meaning::AskedRead;
+use super::reads::TriedRead;
 use crate::writes::world::Row;
 
 /// So many rows of a read are looked at for what comes with them.
@@ -19,7 +19,7 @@ const PARENTS_MAX: usize = 3;
 
 /// How a clause decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Way {
+pub(super) enum ClauseVerdict {
     /// A row is meant, and would not be without it.
     Keeps,
     /// A row is not meant, for this alone.
@@ -29,15 +29,15 @@ pub(super) enum Way {
 }
 
 /// A clause that decides, with the optional arguments that were sent.
-pub(super) type Decided = (Vec<String>, Span, Way);
+pub(super) type Decided = (Vec<String>, Span, ClauseVerdict);
 
 /// How often clauses decided.
 #[derive(Debug, Default)]
-pub(super) struct Clauses {
+pub(super) struct ClauseCounts {
     seen: BTreeMap<Decided, usize>,
 }
 
-impl Clauses {
+impl ClauseCounts {
     /// How rare the rarest is that a request would show; none where it shows nothing.
     pub fn rarest(&self, decided: &BTreeSet<Decided>) -> Option<usize> {
         let counts = decided.iter().map(|clause| self.seen.get(clause).copied());
@@ -53,9 +53,9 @@ impl Clauses {
 }
 
 /// What a request on some rows decides.
-pub(super) fn decided_by(tried: Tried<'_>, request: &Request, rows: &[Row]) -> BTreeSet<Decided> {
+pub(super) fn decided_by(tried: TriedRead<'_>, request: &Request, rows: &[Row]) -> BTreeSet<Decided> {
     let (judge, read) = (tried.judge, tried.read);
-    let mut asking = Asking::new(judge.model, judge.setting, read, request, rows);
+    let mut asking = AskedRead::new(judge.model, judge.setting, read, request, rows);
     let mut found = BTreeSet::new();
     let mut spans = BTreeSet::new();
     if asking.prepare().is_err() {
@@ -106,11 +106,11 @@ pub(super) fn decided_by(tried: Tried<'_>, request: &Request, rows: &[Row]) -> B
 
 /// Looks at the rows of a selection; returns those that are meant.
 fn look(
-    asking: &Asking<'_>,
+    asking: &AskedRead<'_>,
     selection: &Selection,
     scope: Scope<'_>,
     (allow, own): (Option<&Expr>, bool),
-    found: &mut BTreeSet<(Span, Way)>,
+    found: &mut BTreeSet<(Span, ClauseVerdict)>,
 ) -> Vec<Attributes> {
     let filter = selection.filter.iter().flat_map(Expr::conjuncts);
     let filter = filter.filter(|clause| !asking.is_left_out(clause));
@@ -137,7 +137,7 @@ fn look(
 }
 
 /// Takes note of what decides a condition, of which everything hangs.
-fn note(expr: &Expr, scope: &dyn Environment, found: &mut BTreeSet<(Span, Way)>) {
+fn note(expr: &Expr, scope: &dyn Environment, found: &mut BTreeSet<(Span, ClauseVerdict)>) {
     let is_so = |expr: &Expr| holds(expr, scope).unwrap_or_default();
     match &expr.kind {
         ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
@@ -151,14 +151,18 @@ fn note(expr: &Expr, scope: &dyn Environment, found: &mut BTreeSet<(Span, Way)>)
         }
         ExprKind::Not(inner) => note(inner, scope, found),
         kind => {
-            let way = if is_so(expr) { Way::Keeps } else { Way::Drops };
+            let way = if is_so(expr) {
+                ClauseVerdict::Keeps
+            } else {
+                ClauseVerdict::Drops
+            };
             found.insert((expr.span, way));
             if let ExprKind::Binary(op, left, right) = kind
                 && op.is_ordering()
                 && let (Ok(Some(left)), Ok(Some(right))) = (evaluate(left, scope), evaluate(right, scope))
                 && left == right
             {
-                found.insert((expr.span, Way::Ends));
+                found.insert((expr.span, ClauseVerdict::Ends));
             }
         }
     }

@@ -8,7 +8,11 @@ use singlet_model::model::Selection;
 use singlet_runtime::{Attributes, Scope};
 
 /// How many rows, in all or by groups, with sums beside.
-pub(super) fn counted(selection: &Selection, rows: &[Attributes], scope: Scope<'_>) -> Result<Value, EvaluateError> {
+pub(super) fn counted_rows(
+    selection: &Selection,
+    rows: &[Attributes],
+    scope: Scope<'_>,
+) -> Result<Value, EvaluateError> {
     let all: Vec<&Attributes> = rows.iter().collect();
     counted_by(selection, &selection.by, &all, scope)
 }

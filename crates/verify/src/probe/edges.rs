@@ -8,7 +8,7 @@ use singlet_model::model::Argument;
 use singlet_model::types::{LengthLimits, NumberLimits, TextLimits, Type};
 use singlet_runtime::{Attributes, Caller};
 
-use super::hints::Name;
+use super::hints::ValuedName;
 use super::table::Judge;
 use super::values::{ValueDraw, set_of};
 
@@ -27,9 +27,9 @@ const STRANGER: &str = "nobody-here";
 
 /// What is otherwise.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Edge {
+pub(super) enum EdgeCase {
     /// An argument, or a field of one.
-    Argument(Vec<String>, End),
+    Argument(Vec<String>, LimitEnd),
     /// Nobody calls.
     Anonymous,
     /// The caller lacks a claim.
@@ -40,7 +40,7 @@ pub(super) enum Edge {
 
 /// An end of a type's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum End {
+pub(super) enum LimitEnd {
     AboveMost,
     Most,
     BelowLeast,
@@ -52,7 +52,7 @@ pub(super) enum End {
 /// Every edge of an operation, taken in turn.
 #[derive(Debug)]
 pub(super) struct Edges {
-    all: Vec<Edge>,
+    all: Vec<EdgeCase>,
     next: usize,
 }
 
@@ -66,15 +66,15 @@ impl Edges {
         }
         // Mistakes are made at the upper ends most often.
         ends.sort_by_key(|edge| match edge {
-            Edge::Argument(_, end) => *end,
-            _ => End::AboveMost,
+            EdgeCase::Argument(_, end) => *end,
+            _ => LimitEnd::AboveMost,
         });
         all.extend(ends);
         Edges { all, next: 0 }
     }
 
     /// The next one, and again from the first.
-    pub fn next(&mut self) -> Option<&Edge> {
+    pub fn next(&mut self) -> Option<&EdgeCase> {
         let at = self.next.checked_rem(self.all.len())?;
         self.next += 1;
         self.all.get(at)
@@ -86,14 +86,14 @@ impl Edges {
     }
 }
 
-fn callers(judge: &Judge<'_>) -> Vec<Edge> {
+fn callers(judge: &Judge<'_>) -> Vec<EdgeCase> {
     let callers = &judge.model.callers;
-    let mut all = vec![Edge::Anonymous];
+    let mut all = vec![EdgeCase::Anonymous];
     let mut known = callers.claim_types();
     known.sort_by_key(|(name, _)| *name);
     for (name, ty) in known {
         let name = name.to_owned();
-        let written = judge.hints.literals(&Name::Claim(name.clone()));
+        let written = judge.hints.literals(&ValuedName::Claim(name.clone()));
         let mut words: Vec<String> = written.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         if name == "role" {
             words.extend(callers.roles.iter().cloned());
@@ -107,50 +107,50 @@ fn callers(judge: &Judge<'_>) -> Vec<Edge> {
         for word in words {
             // A longer word that holds it is another.
             let longer = format!("x{word}-y");
-            all.extend([word, longer].map(|word| Edge::Claims(name.clone(), valued(word))));
+            all.extend([word, longer].map(|word| EdgeCase::Claims(name.clone(), valued(word))));
         }
         match &ty {
             Type::Bool => {
-                all.extend([true, false].map(|truth| Edge::Claims(name.clone(), Value::Bool(truth))));
+                all.extend([true, false].map(|truth| EdgeCase::Claims(name.clone(), Value::Bool(truth))));
             }
             Type::List(..) => {
-                all.push(Edge::Claims(name.clone(), Value::L(Vec::new())));
-                all.push(Edge::Claims(name.clone(), valued(STRANGER.to_owned())));
+                all.push(EdgeCase::Claims(name.clone(), Value::L(Vec::new())));
+                all.push(EdgeCase::Claims(name.clone(), valued(STRANGER.to_owned())));
             }
-            ty if ty.is_textual() => all.push(Edge::Claims(name.clone(), Value::from(STRANGER))),
+            ty if ty.is_textual() => all.push(EdgeCase::Claims(name.clone(), Value::from(STRANGER))),
             _ => {}
         }
         if name != "id" {
-            all.push(Edge::Without(name));
+            all.push(EdgeCase::Without(name));
         }
     }
     all
 }
 
-fn arguments(path: &mut Vec<String>, ty: &Type, all: &mut Vec<Edge>) {
-    let mut push = |ends: &[(End, bool)]| {
+fn arguments(path: &mut Vec<String>, ty: &Type, all: &mut Vec<EdgeCase>) {
+    let mut push = |ends: &[(LimitEnd, bool)]| {
         let there = ends.iter().filter(|(_, there)| *there);
-        all.extend(there.map(|(end, _)| Edge::Argument(path.clone(), *end)));
+        all.extend(there.map(|(end, _)| EdgeCase::Argument(path.clone(), *end)));
     };
     let of_length = |length: &LengthLimits| {
         [
-            (End::BelowLeast, length.min.is_some_and(|least| least > 0)),
-            (End::Least, length.min.is_some()),
-            (End::Most, length.max.is_some()),
-            (End::AboveMost, length.max.is_some()),
+            (LimitEnd::BelowLeast, length.min.is_some_and(|least| least > 0)),
+            (LimitEnd::Least, length.min.is_some()),
+            (LimitEnd::Most, length.max.is_some()),
+            (LimitEnd::AboveMost, length.max.is_some()),
         ]
     };
     match ty {
         Type::Text(TextLimits { length, pattern: None }) => push(&of_length(length)),
         Type::List(_, length) | Type::Set(_, length) => push(&of_length(length)),
         Type::Int(limits) | Type::Number(limits) => push(&[
-            (End::BelowLeast, limits.min.is_some()),
-            (End::Least, limits.min.is_some()),
-            (End::Most, limits.max.is_some()),
-            (End::AboveMost, limits.max.is_some()),
-            (End::NoneOfThem, limits.only.is_some()),
+            (LimitEnd::BelowLeast, limits.min.is_some()),
+            (LimitEnd::Least, limits.min.is_some()),
+            (LimitEnd::Most, limits.max.is_some()),
+            (LimitEnd::AboveMost, limits.max.is_some()),
+            (LimitEnd::NoneOfThem, limits.only.is_some()),
         ]),
-        Type::Enum(_) => push(&[(End::NoneOfThem, true)]),
+        Type::Enum(_) => push(&[(LimitEnd::NoneOfThem, true)]),
         Type::Object(object) if path.len() < DEPTH_MAX => {
             for field in &object.fields {
                 path.push(field.name.clone());
@@ -164,23 +164,23 @@ fn arguments(path: &mut Vec<String>, ty: &Type, all: &mut Vec<Edge>) {
 
 /// The request with that one thing otherwise; none where it cannot be made.
 pub(super) fn with_edge(
-    edge: &Edge,
+    edge: &EdgeCase,
     args: &[Argument],
     (sent, caller): (&mut Attributes, &mut Caller),
     draw: &mut ValueDraw,
 ) -> Option<()> {
     match edge {
-        Edge::Argument(path, end) => {
+        EdgeCase::Argument(path, end) => {
             let (name, rest) = path.split_first()?;
             let ty = &args.iter().find(|arg| arg.name == *name)?.ty;
             let value = at_end(sent.get(name).cloned(), ty, rest, *end, draw)?;
             sent.insert(name.clone(), value);
         }
-        Edge::Anonymous => *caller = Caller::anonymous(),
-        Edge::Without(claim) => {
+        EdgeCase::Anonymous => *caller = Caller::anonymous(),
+        EdgeCase::Without(claim) => {
             caller.claims.remove(claim);
         }
-        Edge::Claims(claim, value) => {
+        EdgeCase::Claims(claim, value) => {
             caller.claims.insert(claim.clone(), value.clone());
         }
     }
@@ -188,7 +188,7 @@ pub(super) fn with_edge(
 }
 
 /// A value with its end, or with that of the field that a path leads to.
-fn at_end(known: Option<Value>, ty: &Type, path: &[String], end: End, draw: &mut ValueDraw) -> Option<Value> {
+fn at_end(known: Option<Value>, ty: &Type, path: &[String], end: LimitEnd, draw: &mut ValueDraw) -> Option<Value> {
     if let (Some((name, rest)), Type::Object(object)) = (path.split_first(), ty) {
         let whole = known
             .filter(|value| value.as_map().is_some())
@@ -230,20 +230,20 @@ fn at_end(known: Option<Value>, ty: &Type, path: &[String], end: End, draw: &mut
     }
 }
 
-fn most_elements(end: End) -> u64 {
+fn most_elements(end: LimitEnd) -> u64 {
     match end {
-        End::AboveMost => ELEMENTS_TOO_MANY_MAX,
+        LimitEnd::AboveMost => ELEMENTS_TOO_MANY_MAX,
         _ => ELEMENTS_MAX,
     }
 }
 
-fn length_at(length: LengthLimits, end: End) -> Option<u64> {
+fn length_at(length: LengthLimits, end: LimitEnd) -> Option<u64> {
     match end {
-        End::BelowLeast => length.min?.checked_sub(1),
-        End::Least => length.min,
-        End::Most => length.max,
-        End::AboveMost => length.max?.checked_add(1),
-        End::NoneOfThem => None,
+        LimitEnd::BelowLeast => length.min?.checked_sub(1),
+        LimitEnd::Least => length.min,
+        LimitEnd::Most => length.max,
+        LimitEnd::AboveMost => length.max?.checked_add(1),
+        LimitEnd::NoneOfThem => None,
     }
 }
 
@@ -253,14 +253,14 @@ fn text_of_length(text: &str, length: u64) -> Option<String> {
     Some(text.chars().chain(more).take(length).collect())
 }
 
-fn number_at(limits: &Arc<NumberLimits>, whole: bool, end: End) -> Option<Value> {
+fn number_at(limits: &Arc<NumberLimits>, whole: bool, end: LimitEnd) -> Option<Value> {
     let step = super::values::smallest_step(limits, whole)?;
     let number = match end {
-        End::BelowLeast => limits.min?.checked_sub(step).ok(),
-        End::Least => limits.min,
-        End::Most => limits.max,
-        End::AboveMost => limits.max?.checked_add(step).ok(),
-        End::NoneOfThem => {
+        LimitEnd::BelowLeast => limits.min?.checked_sub(step).ok(),
+        LimitEnd::Least => limits.min,
+        LimitEnd::Most => limits.max,
+        LimitEnd::AboveMost => limits.max?.checked_add(step).ok(),
+        LimitEnd::NoneOfThem => {
             let most = limits.only.as_ref()?.iter().max()?;
             most.checked_add(Number::from(1)).ok()
         }

@@ -6,8 +6,8 @@ use singlet_item::Value;
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Caller};
 
-use super::subject::{Sent, value_text};
-use super::table::{Judge, Table};
+use super::subject::{SentRequest, value_text};
+use super::table::{Judge, ProbeTable};
 
 /// The most rows of an answer that are shown.
 const ROWS_SHOWN_MAX: usize = 12;
@@ -86,7 +86,7 @@ pub struct Finding {
 }
 
 /// The rows of a table, by the names of their entities.
-pub(super) fn given_rows(model: &Model, table: &Table) -> Vec<(String, Attributes)> {
+pub(super) fn given_rows(model: &Model, table: &ProbeTable) -> Vec<(String, Attributes)> {
     let named = table
         .rows
         .iter()
@@ -120,7 +120,7 @@ pub(super) fn answer_lines(value: Option<&Value>) -> Vec<String> {
 }
 
 /// What was sent, in lines, each once.
-pub(super) fn sent_lines(sent: &[Sent]) -> Vec<String> {
+pub(super) fn sent_lines(sent: &[SentRequest]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for sent in sent {
         if !lines.contains(&sent.text) {
@@ -136,7 +136,7 @@ pub(super) fn sent_lines(sent: &[Sent]) -> Vec<String> {
 }
 
 /// The keys of rows on the table or the indexes that were read.
-pub(super) fn key_lines(judge: &Judge<'_>, table: &Table, sent: &[Sent]) -> Vec<String> {
+pub(super) fn key_lines(judge: &Judge<'_>, table: &ProbeTable, sent: &[SentRequest]) -> Vec<String> {
     let model = judge.model;
     let mut places: Vec<Option<&str>> = Vec::new();
     for sent in sent {

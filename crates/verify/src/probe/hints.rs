@@ -10,7 +10,7 @@ use singlet_model::model::{Entity, Let, LetValue, MoveTo, Read, Return, Selectio
 
 /// Something that has values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Name {
+pub(super) enum ValuedName {
     /// An argument.
     Arg(String),
     /// A claim of the caller.
@@ -22,8 +22,8 @@ pub(super) enum Name {
 /// What belongs together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hints {
-    attributes: BTreeMap<Name, BTreeSet<String>>,
-    literals: BTreeMap<Name, Vec<Value>>,
+    attributes: BTreeMap<ValuedName, BTreeSet<String>>,
+    literals: BTreeMap<ValuedName, Vec<Value>>,
 }
 
 impl Hints {
@@ -39,8 +39,8 @@ impl Hints {
         for write in &model.writes {
             hints.see_write(model, write);
         }
-        hints.attributes.retain(|name, _| !matches!(name, Name::Arg(_)));
-        hints.literals.retain(|name, _| !matches!(name, Name::Arg(_)));
+        hints.attributes.retain(|name, _| !matches!(name, ValuedName::Arg(_)));
+        hints.literals.retain(|name, _| !matches!(name, ValuedName::Arg(_)));
         hints
     }
 
@@ -59,17 +59,17 @@ impl Hints {
     }
 
     /// The attributes that something is compared with.
-    pub fn attributes(&self, name: &Name) -> impl Iterator<Item = &str> {
+    pub fn attributes(&self, name: &ValuedName) -> impl Iterator<Item = &str> {
         self.attributes.get(name).into_iter().flatten().map(String::as_str)
     }
 
     /// Whether an attribute is held against anything.
     pub fn is_asked(&self, attribute: &str) -> bool {
-        self.literals.contains_key(&Name::Attribute(attribute.to_owned()))
+        self.literals.contains_key(&ValuedName::Attribute(attribute.to_owned()))
     }
 
     /// The values written out that something is compared with.
-    pub fn literals(&self, name: &Name) -> &[Value] {
+    pub fn literals(&self, name: &ValuedName) -> &[Value] {
         self.literals.get(name).map_or(&[], Vec::as_slice)
     }
 
@@ -103,7 +103,7 @@ impl Hints {
         read.at.iter().for_each(|at| self.see(at));
         if let Some(at) = &read.at {
             // The instant of a version is that of some version.
-            let args = at.arguments().into_iter().map(|arg| Name::Arg(arg.to_owned()));
+            let args = at.arguments().into_iter().map(|arg| ValuedName::Arg(arg.to_owned()));
             for arg in args {
                 self.attributes.entry(arg).or_default().insert(AT.to_owned());
             }
@@ -186,7 +186,7 @@ impl Hints {
         };
         let from = states.moves.iter().filter(|known| known.name == *name);
         let from: Vec<Value> = from.flat_map(|known| &known.from).cloned().map(Value::S).collect();
-        self.link(&[Name::Attribute(states.of.clone())], &[], &from);
+        self.link(&[ValuedName::Attribute(states.of.clone())], &[], &from);
     }
 
     /// Takes note of everything that an expression compares.
@@ -216,15 +216,15 @@ impl Hints {
     }
 
     fn link_attribute(&mut self, attribute: &str, expr: &Expr) {
-        let own = [Name::Attribute(attribute.to_owned())];
+        let own = [ValuedName::Attribute(attribute.to_owned())];
         self.link(&own, &names(expr), &literals(expr));
         self.link(&names(expr), &own, &[]);
     }
 
-    fn link(&mut self, from: &[Name], to: &[Name], values: &[Value]) {
+    fn link(&mut self, from: &[ValuedName], to: &[ValuedName], values: &[Value]) {
         for name in from {
             for other in to {
-                if let Name::Attribute(attribute) = other {
+                if let ValuedName::Attribute(attribute) = other {
                     self.attributes
                         .entry(name.clone())
                         .or_default()
@@ -244,12 +244,12 @@ impl Hints {
 /// Stands for the instant of a version, whatever its attribute is called.
 pub(super) const AT: &str = "$at";
 
-fn names(expr: &Expr) -> Vec<Name> {
+fn names(expr: &Expr) -> Vec<ValuedName> {
     let mut found = Vec::new();
     expr.walk(&mut |part| match &part.kind {
-        ExprKind::Arg(name) => found.push(Name::Arg(name.clone())),
-        ExprKind::Caller(name) => found.push(Name::Claim(name.clone())),
-        ExprKind::Attribute(name) | ExprKind::Field(_, name) => found.push(Name::Attribute(name.clone())),
+        ExprKind::Arg(name) => found.push(ValuedName::Arg(name.clone())),
+        ExprKind::Caller(name) => found.push(ValuedName::Claim(name.clone())),
+        ExprKind::Attribute(name) | ExprKind::Field(_, name) => found.push(ValuedName::Attribute(name.clone())),
         _ => {}
     });
     found

@@ -16,8 +16,8 @@ use singlet_store::Store;
 use super::finding::given_rows;
 use super::hints::Hints;
 use super::subject::value_text;
-use super::table::{Focus, Judge, Table, TableDraw};
-use super::worker::seeded;
+use super::table::{Focus, Judge, ProbeTable, TableDraw};
+use super::worker::seeded_rng;
 use crate::writes::{dump, world};
 
 /// Seals cursors, of which there are none.
@@ -105,7 +105,7 @@ pub async fn try_loads(
     };
     let mut tally = LoadTally::default();
     for file in 0..files {
-        let rng = seeded(seed, "load", file);
+        let rng = seeded_rng(seed, "load", file);
         let draw = TableDraw::new(&judge, &hints, rng, &focus);
         let (mut rng, mut table) = (draw.values.rng, draw.table);
         // Rows that exclude one another, which no draw looks at, need a rule of their own.
@@ -158,7 +158,7 @@ async fn opened(
 
 /// Leaves out of some rows what a create fills in by itself, and puts into the table what that is. Which attributes were left out,
 /// by the row's place.
-fn leave_out(judge: &Judge<'_>, table: &mut Table, rng: &mut Rng) -> Vec<(usize, String)> {
+fn leave_out(judge: &Judge<'_>, table: &mut ProbeTable, rng: &mut Rng) -> Vec<(usize, String)> {
     let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
     let mut left_out = Vec::new();
     for at in 0..table.rows.len() {
@@ -183,7 +183,7 @@ fn leave_out(judge: &Judge<'_>, table: &mut Table, rng: &mut Rng) -> Vec<(usize,
             let mut filled = table.clone();
             if let Some((_, row)) = filled.rows.get_mut(at) {
                 row.insert(attribute.name.clone(), value);
-                match world::computed(entity, row.clone(), scope) {
+                match world::compute_row(entity, row.clone(), scope) {
                     Ok(computed) => *row = computed,
                     Err(_) => continue,
                 }
@@ -219,7 +219,7 @@ fn is_filled_in(entity: &Entity, attribute: &Attribute) -> bool {
     is_plain && !is_held && !entity.is_key_attribute(&attribute.name)
 }
 
-fn lines_of(model: &Model, table: &Table, left_out: &[(usize, String)]) -> Vec<String> {
+fn lines_of(model: &Model, table: &ProbeTable, left_out: &[(usize, String)]) -> Vec<String> {
     let rows = given_rows(model, table).into_iter().enumerate();
     let lines = rows.map(|(at, (entity, mut row))| {
         row.retain(|name, _| !left_out.iter().any(|(place, known)| *place == at && known == name));
@@ -233,14 +233,16 @@ fn line_of(entity: &str, row: Attributes) -> String {
 }
 
 /// Every row is there, and every item is what its row is kept as.
-async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &Table, lines: &[String]) -> Result<(), String> {
+async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, lines: &[String]) -> Result<(), String> {
     let loaded = load::load_text(engine, &lines.join("\n"), table.now).await;
     let loaded = loaded.map_err(|error| format!("it is refused: {error}"))?;
     if loaded.rows != table.rows.len() as u64 {
         return Err(format!("{} of {} rows are loaded", loaded.rows, table.rows.len()));
     }
     let failed = |error: singlet_runtime::RuntimeError| format!("the table cannot be read: {error}");
-    let mut items = dump::items(engine.model(), engine.store()).await.map_err(failed)?;
+    let mut items = dump::table_items(engine.model(), engine.store())
+        .await
+        .map_err(failed)?;
     // Rows that something follows are marked as loaded.
     items.iter_mut().for_each(|item| _ = item.remove(load::BY));
     let mut there: Vec<Attributes> = items.iter().map(|item| item.clone().into_iter().collect()).collect();
@@ -269,7 +271,7 @@ async fn loaded_nothing(engine: &Engine, lines: &[String], now: i64, mistake: Mi
     if !error.misfits().iter().any(|misfit| mistake.is_told_by(misfit.kind)) {
         return Err(format!("a mistake ({}) is told as: {error}", mistake.word()));
     }
-    let items = dump::items(engine.model(), engine.store()).await;
+    let items = dump::table_items(engine.model(), engine.store()).await;
     match items.map_err(|error| error.to_string())?.len() {
         0 => Ok(()),
         count => Err(format!(
@@ -282,7 +284,7 @@ async fn loaded_nothing(engine: &Engine, lines: &[String], now: i64, mistake: Mi
 /// The lines with one mistake in them; none where the table has no row for it.
 fn mistaken(
     model: &Model,
-    table: &Table,
+    table: &ProbeTable,
     mut lines: Vec<String>,
     mistake: Mistake,
     rng: &mut Rng,

@@ -13,17 +13,17 @@ use singlet_model::model::{Entity, LetValue, Order, Read, Return, Selection, Sel
 use singlet_model::types::{EntityId, Type};
 use singlet_runtime::{Attributes, Request, Scope, Setting, values};
 
-use super::counted::counted;
-use super::shape::Shape;
+use super::counted::counted_rows;
+use super::shape::AnswerShape;
 use crate::choices::Choices;
 use crate::oracle;
 use crate::writes::world::{self, Row};
 
 /// What a read must come to.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Expected {
+pub(super) enum ExpectedRead {
     /// An answer.
-    Answer(Shape),
+    Answer(AnswerShape),
     /// No such row, or none that the caller may see.
     NotFound,
     /// The caller may not.
@@ -37,23 +37,23 @@ pub(super) enum Expected {
     /// An expression leaves the range of its type.
     Fails(String),
     /// Any of these: rows that a name stands for come in an order that the model leaves open.
-    OneOf(Vec<Expected>),
+    OneOf(Vec<ExpectedRead>),
 }
 
 /// Why a read has no answer.
-pub(super) enum Stop {
-    Because(Expected),
+pub(super) enum ReadStop {
+    Because(ExpectedRead),
     Failed(EvaluateError),
 }
 
-impl From<EvaluateError> for Stop {
+impl From<EvaluateError> for ReadStop {
     fn from(error: EvaluateError) -> Self {
-        Stop::Failed(error)
+        ReadStop::Failed(error)
     }
 }
 
 /// A read on its way: its arguments and names.
-pub(super) struct Asking<'a> {
+pub(super) struct AskedRead<'a> {
     pub model: &'a Model,
     pub setting: &'a Setting,
     pub read: &'a Read,
@@ -66,7 +66,7 @@ pub(super) struct Asking<'a> {
 }
 
 /// What a read must come to on these rows.
-pub(super) fn expected(asking: &mut Asking<'_>) -> Expected {
+pub(super) fn expected_read(asking: &mut AskedRead<'_>) -> ExpectedRead {
     let mut all = vec![expected_so(asking)];
     for _ in 1..ORDERS_MAX {
         let Some(choices) = asking.choices.next_way() else {
@@ -82,23 +82,23 @@ pub(super) fn expected(asking: &mut Asking<'_>) -> Expected {
     }
     match all.len() {
         1 => all.swap_remove(0),
-        _ => Expected::OneOf(all),
+        _ => ExpectedRead::OneOf(all),
     }
 }
 
 /// What it must come to on one of the ways through what the model leaves open.
-fn expected_so(asking: &mut Asking<'_>) -> Expected {
+fn expected_so(asking: &mut AskedRead<'_>) -> ExpectedRead {
     let answer = asking.prepare().and_then(|()| asking.answer());
     match answer {
-        Ok(shape) => Expected::Answer(shape),
-        Err(Stop::Because(expected)) => expected,
-        Err(Stop::Failed(error)) => Expected::Fails(error.to_string()),
+        Ok(shape) => ExpectedRead::Answer(shape),
+        Err(ReadStop::Because(expected)) => expected,
+        Err(ReadStop::Failed(error)) => ExpectedRead::Fails(error.to_string()),
     }
 }
 
-impl<'a> Asking<'a> {
+impl<'a> AskedRead<'a> {
     pub fn new(model: &'a Model, setting: &'a Setting, read: &'a Read, request: &'a Request, rows: &'a [Row]) -> Self {
-        Asking {
+        AskedRead {
             model,
             setting,
             read,
@@ -123,29 +123,29 @@ impl<'a> Asking<'a> {
     }
 
     /// Arguments, who may, and the names of `let`.
-    pub fn prepare(&mut self) -> Result<(), Stop> {
+    pub fn prepare(&mut self) -> Result<(), ReadStop> {
         self.take_arguments()?;
         for conjunct in self.read.allow.conjuncts() {
             let of_a_row = !conjunct.attributes().is_empty();
             let of_a_name = conjunct.any(|part| matches!(part.kind, ExprKind::Bound(_)));
             if !of_a_row && !of_a_name && !holds(conjunct, &self.scope())? {
-                return Err(Stop::Because(match self.request.caller.authenticated {
-                    true => Expected::Forbidden,
-                    false => Expected::Unauthenticated,
+                return Err(ReadStop::Because(match self.request.caller.authenticated {
+                    true => ExpectedRead::Forbidden,
+                    false => ExpectedRead::Unauthenticated,
                 }));
             }
         }
         self.bind_lets()?;
         for conjunct in self.read.allow.conjuncts() {
             if conjunct.attributes().is_empty() && !holds(conjunct, &self.scope())? {
-                return Err(Stop::Because(Expected::NotFound));
+                return Err(ReadStop::Because(ExpectedRead::NotFound));
             }
         }
         Ok(())
     }
 
-    fn take_arguments(&mut self) -> Result<(), Stop> {
-        let wrong = || Stop::Because(Expected::BadRequest);
+    fn take_arguments(&mut self) -> Result<(), ReadStop> {
+        let wrong = || ReadStop::Because(ExpectedRead::BadRequest);
         for (name, value) in &self.request.args {
             let arg = self.read.arg(name).ok_or_else(wrong)?;
             let value = values::checked(value, &arg.ty).map_err(|_| wrong())?;
@@ -183,7 +183,7 @@ impl<'a> Asking<'a> {
         Ok(())
     }
 
-    fn bind_lets(&mut self) -> Result<(), Stop> {
+    fn bind_lets(&mut self) -> Result<(), ReadStop> {
         for bound in &self.read.lets {
             let value = match &bound.value {
                 LetValue::Value(expr) => match &expr.kind {
@@ -209,13 +209,13 @@ impl<'a> Asking<'a> {
                     self.bound.insert(bound.name.clone(), value);
                 }
                 None if bound.optional => {}
-                None => return Err(Stop::Because(Expected::NotFound)),
+                None => return Err(ReadStop::Because(ExpectedRead::NotFound)),
             }
         }
         Ok(())
     }
 
-    fn row_by_key(&self, entity: EntityId, key: &[(String, Expr)]) -> Result<Option<Attributes>, Stop> {
+    fn row_by_key(&self, entity: EntityId, key: &[(String, Expr)]) -> Result<Option<Attributes>, ReadStop> {
         let Some(described) = self.model.entity(entity) else {
             return Ok(None);
         };
@@ -227,37 +227,37 @@ impl<'a> Asking<'a> {
             let value = evaluate_as(expr, ty, &self.scope())?;
             wanted.extend(value.map(|value| (name.clone(), value)));
         }
-        let identity = world::identity(self.model, entity, &wanted);
+        let identity = world::row_identity(self.model, entity, &wanted);
         if identity.iter().any(Option::is_none) {
             return Ok(None);
         }
         let rows = self.seen(described, false)?;
         Ok(rows
             .into_iter()
-            .find(|row| world::identity(self.model, entity, row) == identity))
+            .find(|row| world::row_identity(self.model, entity, row) == identity))
     }
 
-    fn answer(&mut self) -> Result<Shape, Stop> {
+    fn answer(&mut self) -> Result<AnswerShape, ReadStop> {
         if self.read.each.is_some() {
             return self.each();
         }
         let Some(selection) = self.read.selection.as_ref() else {
-            return Ok(Shape::Map(self.groups(None)?));
+            return Ok(AnswerShape::Map(self.groups(None)?));
         };
         let rows = self.found(selection, self.scope(), Some(&self.read.allow), true)?;
         match selection.kind {
-            SelectionKind::Count => Ok(Shape::Value(Some(counted(selection, &rows, self.scope())?))),
+            SelectionKind::Count => Ok(AnswerShape::Value(Some(counted_rows(selection, &rows, self.scope())?))),
             SelectionKind::Get { optional } => match self.first_of(selection, rows)? {
-                Some(first) => Ok(Shape::Any(self.shapes(first)?)),
-                None if optional => Ok(Shape::Value(self.returned_of_nothing()?)),
-                None => Err(Stop::Because(Expected::NotFound)),
+                Some(first) => Ok(AnswerShape::Any(self.shapes(first)?)),
+                None if optional => Ok(AnswerShape::Value(self.returned_of_nothing()?)),
+                None => Err(ReadStop::Because(ExpectedRead::NotFound)),
             },
             SelectionKind::Find => {
                 if rows.is_empty() && self.read.empty == Some(404) {
-                    return Err(Stop::Because(Expected::NotFound));
+                    return Err(ReadStop::Because(ExpectedRead::NotFound));
                 }
                 let groups = self.tied(selection, rows)?.into_iter();
-                Ok(Shape::Rows {
+                Ok(AnswerShape::Rows {
                     groups: groups.map(|group| self.shapes(group)).collect::<Result<_, _>>()?,
                     most: selection.limit.map_or(usize::MAX, |limit| limit as usize),
                 })
@@ -266,40 +266,42 @@ impl<'a> Asking<'a> {
     }
 
     /// The rows of which the first is meant; without an order there may be one only.
-    fn first_of(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Option<Vec<Attributes>>, Stop> {
+    fn first_of(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Option<Vec<Attributes>>, ReadStop> {
         if selection.order.is_empty() && rows.len() > 1 {
-            return Err(Stop::Because(Expected::Several));
+            return Err(ReadStop::Because(ExpectedRead::Several));
         }
         Ok(self.tied(selection, rows)?.into_iter().next())
     }
 
-    fn shapes(&self, rows: Vec<Attributes>) -> Result<Vec<Shape>, Stop> {
+    fn shapes(&self, rows: Vec<Attributes>) -> Result<Vec<AnswerShape>, ReadStop> {
         rows.into_iter().map(|row| self.shape(&row)).collect()
     }
 
     /// A row as it is answered, with what comes with it.
-    fn shape(&self, row: &Attributes) -> Result<Shape, Stop> {
+    fn shape(&self, row: &Attributes) -> Result<AnswerShape, ReadStop> {
         let own = self.returned(row)?;
         if self.read.with.is_empty() {
-            return Ok(Shape::Value(Some(own)));
+            return Ok(AnswerShape::Value(Some(own)));
         }
         let Value::M(own) = own else {
-            return Ok(Shape::Value(Some(own)));
+            return Ok(AnswerShape::Value(Some(own)));
         };
-        let own = own.into_iter().map(|(name, value)| (name, Shape::Value(Some(value))));
-        let mut fields: BTreeMap<String, Shape> = own.collect();
+        let own = own
+            .into_iter()
+            .map(|(name, value)| (name, AnswerShape::Value(Some(value))));
+        let mut fields: BTreeMap<String, AnswerShape> = own.collect();
         fields.extend(self.groups(Some(row))?);
-        Ok(Shape::Map(fields))
+        Ok(AnswerShape::Map(fields))
     }
 
-    fn returned(&self, row: &Attributes) -> Result<Value, Stop> {
+    fn returned(&self, row: &Attributes) -> Result<Value, ReadStop> {
         match &self.read.returns {
             Return::Usual | Return::Nothing => Ok(Value::M(row.clone())),
             Return::Value(_) | Return::Fields(_) => self.returned_in(self.scope().with_row(row)),
         }
     }
 
-    fn returned_in(&self, scope: Scope<'_>) -> Result<Value, Stop> {
+    fn returned_in(&self, scope: Scope<'_>) -> Result<Value, ReadStop> {
         Ok(match &self.read.returns {
             Return::Usual | Return::Nothing => Value::Null,
             Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
@@ -314,7 +316,7 @@ impl<'a> Asking<'a> {
     }
 
     /// What `return` makes of a row that may be missing, and is.
-    fn returned_of_nothing(&self) -> Result<Option<Value>, Stop> {
+    fn returned_of_nothing(&self) -> Result<Option<Value>, ReadStop> {
         match &self.read.returns {
             Return::Usual | Return::Nothing => Ok(None),
             Return::Value(_) | Return::Fields(_) => self.returned_in(self.scope()).map(Some),
@@ -322,7 +324,7 @@ impl<'a> Asking<'a> {
     }
 
     /// What comes with a row, or with nothing.
-    fn groups(&self, parent: Option<&Attributes>) -> Result<BTreeMap<String, Shape>, Stop> {
+    fn groups(&self, parent: Option<&Attributes>) -> Result<BTreeMap<String, AnswerShape>, ReadStop> {
         let mut bound = self.bound.clone();
         if let Some(parent) = parent {
             bound.insert("row".to_owned(), Value::M(parent.clone()));
@@ -336,12 +338,12 @@ impl<'a> Asking<'a> {
         for part in &self.read.with {
             let rows = self.found(&part.selection, scope, part.allow.as_ref(), false)?;
             let shape = match part.selection.kind {
-                SelectionKind::Count => Shape::Value(Some(counted(&part.selection, &rows, scope)?)),
+                SelectionKind::Count => AnswerShape::Value(Some(counted_rows(&part.selection, &rows, scope)?)),
                 SelectionKind::Get { .. } => match self.first_of(&part.selection, rows)? {
-                    Some(first) => Shape::Any(plain(first)),
-                    None => Shape::Value(None),
+                    Some(first) => AnswerShape::Any(plain(first)),
+                    None => AnswerShape::Value(None),
                 },
-                SelectionKind::Find => Shape::Rows {
+                SelectionKind::Find => AnswerShape::Rows {
                     groups: self.tied(&part.selection, rows)?.into_iter().map(plain).collect(),
                     most: part.selection.limit.map_or(usize::MAX, |limit| limit as usize),
                 },
@@ -351,11 +353,11 @@ impl<'a> Asking<'a> {
         Ok(groups)
     }
 
-    fn each(&mut self) -> Result<Shape, Stop> {
+    fn each(&mut self) -> Result<AnswerShape, ReadStop> {
         let (Some(each), Some(selection)) = (&self.read.each, &self.read.selection) else {
-            return Ok(Shape::Value(None));
+            return Ok(AnswerShape::Value(None));
         };
-        let too_many = || Stop::Because(Expected::BadRequest);
+        let too_many = || ReadStop::Because(ExpectedRead::BadRequest);
         // A list too long to be made asks for too much.
         let elements = match evaluate(&each.list, &self.scope()).map_err(|_| too_many())? {
             Some(Value::L(elements)) => elements,
@@ -377,19 +379,19 @@ impl<'a> Asking<'a> {
                 let rows: Vec<Attributes> = rows.into_iter().take(most).collect();
                 self.bound
                     .insert("rows".to_owned(), Value::L(rows.into_iter().map(Value::M).collect()));
-                shapes.push(Shape::Value(Some(self.returned(&Attributes::new())?)));
+                shapes.push(AnswerShape::Value(Some(self.returned(&Attributes::new())?)));
             }
-            groups.push(vec![Shape::Any(shapes)]);
+            groups.push(vec![AnswerShape::Any(shapes)]);
         }
         self.bound = names;
-        Ok(Shape::Rows {
+        Ok(AnswerShape::Rows {
             groups,
             most: usize::MAX,
         })
     }
 
     /// Rows that are sorted, to the limit. Which of those comes first that are equal in the order is left open.
-    fn in_a_chosen_order(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Attributes>, Stop> {
+    fn in_a_chosen_order(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Attributes>, ReadStop> {
         let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
         let mut chosen = Vec::new();
         for mut group in self.tied(selection, rows)? {
@@ -401,7 +403,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Every order in which rows may come, where those are few; of many, that which they have.
-    fn orders(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, Stop> {
+    fn orders(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, ReadStop> {
         let mut orders: Vec<Vec<Attributes>> = vec![Vec::new()];
         for group in self.tied(selection, rows)? {
             let mut longer = Vec::new();
@@ -425,7 +427,7 @@ impl<'a> Asking<'a> {
         scope: Scope<'_>,
         allow: Option<&Expr>,
         own: bool,
-    ) -> Result<Vec<Attributes>, Stop> {
+    ) -> Result<Vec<Attributes>, ReadStop> {
         let mut rows = Vec::new();
         for entity in selection.entities.iter().filter_map(|id| self.model.entity(*id)) {
             for row in self.seen(entity, own)? {
@@ -438,15 +440,15 @@ impl<'a> Asking<'a> {
         let mut failed = None;
         let sorting = sorted_by(selection, order);
         rows.sort_by(|a, b| {
-            oracle::compare(self.model, &sorting, a, b).unwrap_or_else(|error| {
+            oracle::compare_rows(self.model, &sorting, a, b).unwrap_or_else(|error| {
                 failed = Some(error);
                 Ordering::Equal
             })
         });
-        failed.map_or(Ok(rows), |error| Err(Stop::Failed(error)))
+        failed.map_or(Ok(rows), |error| Err(ReadStop::Failed(error)))
     }
 
-    fn order(&self, selection: &Selection, own: bool) -> Result<Vec<Order>, Stop> {
+    fn order(&self, selection: &Selection, own: bool) -> Result<Vec<Order>, ReadStop> {
         let mut order = selection.order.clone();
         if let Some(reverse) = self.read.reverse.as_ref().filter(|_| own)
             && holds(reverse, &self.scope())?
@@ -457,12 +459,12 @@ impl<'a> Asking<'a> {
     }
 
     /// Rows in groups of those that are equal in the order.
-    pub fn tied(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, Stop> {
+    pub fn tied(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, ReadStop> {
         let mut groups: Vec<Vec<Attributes>> = Vec::new();
         for row in rows {
             let last = groups.last().and_then(|group| group.first());
             let tied = match last {
-                Some(last) => oracle::compare(self.model, selection, last, &row)?.is_eq(),
+                Some(last) => oracle::compare_rows(self.model, selection, last, &row)?.is_eq(),
                 None => false,
             };
             match groups.last_mut().filter(|_| tied) {
@@ -473,7 +475,7 @@ impl<'a> Asking<'a> {
         Ok(groups)
     }
 
-    fn means(&self, selection: &Selection, allow: Option<&Expr>, scope: Scope<'_>) -> Result<bool, Stop> {
+    fn means(&self, selection: &Selection, allow: Option<&Expr>, scope: Scope<'_>) -> Result<bool, ReadStop> {
         for conjunct in selection.filter.iter().flat_map(Expr::conjuncts) {
             if !self.is_left_out(conjunct) && !holds(conjunct, &scope)? {
                 return Ok(false);
@@ -501,7 +503,7 @@ impl<'a> Asking<'a> {
     }
 
     /// The rows of an entity as everybody sees them; of a mirror, those of its source, with what it carries.
-    pub fn seen(&self, entity: &Entity, own: bool) -> Result<Vec<Attributes>, Stop> {
+    pub fn seen(&self, entity: &Entity, own: bool) -> Result<Vec<Attributes>, ReadStop> {
         let source = self.model.source_of(entity);
         let (nothing, scope) = (Attributes::new(), self.scope());
         let scope = Scope {
@@ -513,7 +515,7 @@ impl<'a> Asking<'a> {
             if !self.is_version(source, row, own)? {
                 continue;
             }
-            let Some(seen) = world::seen(source, row, scope)? else {
+            let Some(seen) = world::live_row(source, row, scope)? else {
                 continue;
             };
             if entity.mirror.is_none() {
@@ -527,7 +529,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Whether a row is the version that is asked for: the current one, that of an instant, or any.
-    fn is_version(&self, entity: &Entity, row: &Attributes, own: bool) -> Result<bool, Stop> {
+    fn is_version(&self, entity: &Entity, row: &Attributes, own: bool) -> Result<bool, ReadStop> {
         let Some(history) = &entity.history else {
             return Ok(true);
         };
@@ -583,8 +585,10 @@ fn sorted_by(selection: &Selection, order: Vec<Order>) -> Selection {
     }
 }
 
-fn plain(rows: Vec<Attributes>) -> Vec<Shape> {
-    rows.into_iter().map(|row| Shape::Value(Some(Value::M(row)))).collect()
+fn plain(rows: Vec<Attributes>) -> Vec<AnswerShape> {
+    rows.into_iter()
+        .map(|row| AnswerShape::Value(Some(Value::M(row))))
+        .collect()
 }
 
 fn has_key(entity: &Entity, row: &Attributes) -> bool {

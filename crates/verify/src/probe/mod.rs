@@ -52,9 +52,9 @@ pub use loads::{LoadTally, try_loads};
 pub use subject::Subject;
 pub use usual::{example_value, usual_settings};
 
-use capacity::Capacity;
+use capacity::PageCapacity;
 use hints::Hints;
-use reads::Tried;
+use reads::TriedRead;
 use table::Judge;
 use worker::Worker;
 
@@ -227,12 +227,12 @@ pub fn run<'s>(judge: &Arc<Model>, settings: &Attributes, subjects: &'s Subjects
 }
 
 #[derive(Clone, Copy)]
-enum Job<'m> {
+enum ProbeJob<'m> {
     Read(&'m Read, Kind),
     Write(&'m singlet_model::model::Write, Kind),
 }
 
-fn jobs<'m>(judge: &Judge<'m>, options: &Options<'_>) -> Vec<Job<'m>> {
+fn jobs<'m>(judge: &Judge<'m>, options: &Options<'_>) -> Vec<ProbeJob<'m>> {
     let wanted = |name: &String| options.only.is_empty() || options.only.contains(name);
     let model: &'m Model = judge.model;
     let reads = model.reads.iter().filter(|read| wanted(&read.name));
@@ -240,24 +240,29 @@ fn jobs<'m>(judge: &Judge<'m>, options: &Options<'_>) -> Vec<Job<'m>> {
     // What only a change calls is called by nobody.
     let called = model.writes.iter().filter(|write| !write.is_uncalled());
     let writes = called.filter(|write| wanted(&write.name));
-    let reads = reads.map(|read| Job::Read(read, Kind::Read));
-    let by_hand = by_hand.map(|read| Job::Read(read, Kind::Using));
+    let reads = reads.map(|read| ProbeJob::Read(read, Kind::Read));
+    let by_hand = by_hand.map(|read| ProbeJob::Read(read, Kind::Using));
     let called = writes.clone().filter(|write| names_a_call(model, write));
-    let writes = writes.map(|write| Job::Write(write, Kind::Write));
-    let called = called.map(|write| Job::Write(write, Kind::Calls));
+    let writes = writes.map(|write| ProbeJob::Write(write, Kind::Write));
+    let called = called.map(|write| ProbeJob::Write(write, Kind::Calls));
     reads.chain(by_hand).chain(writes).chain(called).collect()
 }
 
-async fn try_job(worker: &mut Worker<'_>, judge: &Judge<'_>, job: Job<'_>, options: &Options<'_>) -> OperationReport {
+async fn try_job(
+    worker: &mut Worker<'_>,
+    judge: &Judge<'_>,
+    job: ProbeJob<'_>,
+    options: &Options<'_>,
+) -> OperationReport {
     match job {
-        Job::Read(read, kind) => {
+        ProbeJob::Read(read, kind) => {
             if let Some(reason) = unplanned(judge, read).filter(|_| kind == Kind::Read) {
                 let mut report = OperationReport::new(&read.name, kind);
                 report.skipped = Some(reason);
                 return report;
             }
-            let capacity = Capacity::of(judge.model, read);
-            let tried = Tried {
+            let capacity = PageCapacity::of(judge.model, read);
+            let tried = TriedRead {
                 judge,
                 read,
                 kind,
@@ -265,7 +270,7 @@ async fn try_job(worker: &mut Worker<'_>, judge: &Judge<'_>, job: Job<'_>, optio
             };
             reads::try_read(worker, tried, options).await
         }
-        Job::Write(write, kind) => match why_not_by_hand(judge.model, write).filter(|_| kind == Kind::Calls) {
+        ProbeJob::Write(write, kind) => match why_not_by_hand(judge.model, write).filter(|_| kind == Kind::Calls) {
             Some(reason) => {
                 let mut report = OperationReport::new(&write.name, kind);
                 report.skipped = Some(reason);

@@ -8,17 +8,17 @@ use singlet_model::types::EntityId;
 use singlet_runtime::{Request, RuntimeError};
 
 use super::by_hand;
-use super::capacity::Capacity;
-use super::clauses::{Clauses, Decided, decided_by};
+use super::capacity::PageCapacity;
+use super::clauses::{ClauseCounts, Decided, decided_by};
 use super::edges::{Edges, with_edge};
 use super::finding::{Call, Finding, Kind, answer_lines, given_rows, key_lines, sent_lines};
 use super::hints::Hints;
-use super::meaning::{Asking, Expected, expected};
+use super::meaning::{AskedRead, ExpectedRead, expected_read};
 use super::request::{RequestDraw, entities_of_read};
 use super::shrink;
-use super::table::{Focus, Judge, Table, TableDraw};
+use super::table::{Focus, Judge, ProbeTable, TableDraw};
 use super::values::ValueDraw;
-use super::worker::{Worker, seeded};
+use super::worker::{Worker, seeded_rng};
 use super::{OperationReport, Options, cases_per_table};
 use crate::writes::world::Row;
 
@@ -38,29 +38,29 @@ const CASES_PER_TABLE: [usize; 2] = [4, 16];
 /// A table, and what is asked of it.
 #[derive(Clone, Debug)]
 pub(super) struct ReadCase {
-    pub table: Table,
+    pub table: ProbeTable,
     pub request: Request,
 }
 
 /// What came of a case.
-pub(super) struct Compared {
+pub(super) struct ComparedCase {
     /// What differs; nothing where the answer is as it must be.
     pub difference: Option<String>,
-    pub expected: Expected,
+    pub expected: ExpectedRead,
     pub got: Result<Option<Value>, RuntimeError>,
 }
 
 /// A read and how it is run.
 #[derive(Clone, Copy)]
-pub(super) struct Tried<'a> {
+pub(super) struct TriedRead<'a> {
     pub judge: &'a Judge<'a>,
     pub read: &'a Read,
     pub kind: Kind,
-    pub capacity: &'a Capacity,
+    pub capacity: &'a PageCapacity,
 }
 
 /// Tries a read in as many cases as are wanted, until one differs.
-pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options: &Options<'_>) -> OperationReport {
+pub(super) async fn try_read(worker: &mut Worker<'_>, tried: TriedRead<'_>, options: &Options<'_>) -> OperationReport {
     let (judge, read) = (tried.judge, tried.read);
     let mut report = OperationReport::new(&read.name, tried.kind);
     if read.selections().any(|selection| selection.matching.is_some()) {
@@ -82,12 +82,12 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
         records: true,
     };
     let mut edges = Edges::of(judge, &read.args);
-    let mut clauses = Clauses::default();
+    let mut clauses = ClauseCounts::default();
     for round in 0u64.. {
         if report.cases >= options.cases || options.is_over() {
             break;
         }
-        let rng = seeded(options.seed, &read.name, round);
+        let rng = seeded_rng(options.seed, &read.name, round);
         let draw = TableDraw::new(judge, &hints, rng.clone(), &focus);
         let table = draw.table;
         if let Err(reason) = worker.fill(judge, &table).await {
@@ -109,7 +109,7 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
                 request,
             };
             report.cases += 1;
-            let compared = compare(worker, tried, &case).await;
+            let compared = compare_read(worker, tried, &case).await;
             report.saw(&word(&compared));
             if compared.difference.is_some() {
                 let number = report.cases;
@@ -124,11 +124,11 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
 
 /// Of some requests, that which shows what was shown least: a clause that alone keeps a row or drops one.
 fn telling_request(
-    tried: Tried<'_>,
+    tried: TriedRead<'_>,
     requests: &mut RequestDraw<'_>,
     own: &[EntityId],
     rows: &[Row],
-    clauses: &mut Clauses,
+    clauses: &mut ClauseCounts,
 ) -> Request {
     let mut best: Option<(usize, Request, BTreeSet<Decided>)> = None;
     for _ in 0..REQUESTS_TRIED {
@@ -172,69 +172,69 @@ fn limited_lists(read: &Read) -> Vec<(EntityId, u64)> {
 }
 
 /// What a case came to, in a word.
-fn word(compared: &Compared) -> String {
+fn word(compared: &ComparedCase) -> String {
     expected_word(&compared.expected)
 }
 
-fn expected_word(expected: &Expected) -> String {
+fn expected_word(expected: &ExpectedRead) -> String {
     match expected {
-        Expected::OneOf(all) => all.first().map(expected_word).unwrap_or_default(),
-        Expected::Answer(shape) if shape.is_full() => "rows".to_owned(),
-        Expected::Answer(_) => "empty".to_owned(),
-        Expected::NotFound => "not found".to_owned(),
-        Expected::Forbidden => "forbidden".to_owned(),
-        Expected::Unauthenticated => "unauthenticated".to_owned(),
-        Expected::Several => "several".to_owned(),
-        Expected::BadRequest => "bad request".to_owned(),
-        Expected::Fails(_) => "fails".to_owned(),
+        ExpectedRead::OneOf(all) => all.first().map(expected_word).unwrap_or_default(),
+        ExpectedRead::Answer(shape) if shape.is_full() => "rows".to_owned(),
+        ExpectedRead::Answer(_) => "empty".to_owned(),
+        ExpectedRead::NotFound => "not found".to_owned(),
+        ExpectedRead::Forbidden => "forbidden".to_owned(),
+        ExpectedRead::Unauthenticated => "unauthenticated".to_owned(),
+        ExpectedRead::Several => "several".to_owned(),
+        ExpectedRead::BadRequest => "bad request".to_owned(),
+        ExpectedRead::Fails(_) => "fails".to_owned(),
     }
 }
 
 /// Answers a case twice, on the table that is filled.
-pub(super) async fn compare(worker: &Worker<'_>, tried: Tried<'_>, case: &ReadCase) -> Compared {
+pub(super) async fn compare_read(worker: &Worker<'_>, tried: TriedRead<'_>, case: &ReadCase) -> ComparedCase {
     let (judge, read) = (tried.judge, tried.read);
     if tried.kind == Kind::Using {
-        return by_hand::compare(worker, tried, case).await;
+        return by_hand::compare_by_hand(worker, tried, case).await;
     }
-    let mut asking = Asking::new(judge.model, judge.setting, read, &case.request, &case.table.rows);
-    let expected = expected(&mut asking);
+    let mut asking = AskedRead::new(judge.model, judge.setting, read, &case.request, &case.table.rows);
+    let expected = expected_read(&mut asking);
     let got = ask(worker, tried, &case.request).await;
-    Compared {
-        difference: difference(&expected, &got),
+    ComparedCase {
+        difference: answer_difference(&expected, &got),
         expected,
         got,
     }
 }
 
 /// How what came differs from what must come.
-pub(super) fn difference(expected: &Expected, got: &Result<Option<Value>, RuntimeError>) -> Option<String> {
+pub(super) fn answer_difference(expected: &ExpectedRead, got: &Result<Option<Value>, RuntimeError>) -> Option<String> {
     match (expected, got) {
-        (Expected::OneOf(all), got) => {
-            let mut differences = all.iter().map(|expected| difference(expected, got));
+        (ExpectedRead::OneOf(all), got) => {
+            let mut differences = all.iter().map(|expected| answer_difference(expected, got));
             let first = differences.next().flatten()?;
             differences.all(|other| other.is_some()).then_some(first)
         }
-        (Expected::Answer(shape), Ok(value)) => shape.difference(value.as_ref()),
-        (Expected::Answer(_), Err(error)) => Some(format!("it fails: {error}")),
-        (Expected::NotFound, Err(RuntimeError::NotFound))
-        | (Expected::Forbidden, Err(RuntimeError::Forbidden))
-        | (Expected::Unauthenticated, Err(RuntimeError::Unauthenticated))
-        | (Expected::Several, Err(RuntimeError::Several(_)))
-        | (Expected::BadRequest, Err(_))
+        (ExpectedRead::Answer(shape), Ok(value)) => shape.difference(value.as_ref()),
+        (ExpectedRead::Answer(_), Err(error)) => Some(format!("it fails: {error}")),
+        (ExpectedRead::NotFound, Err(RuntimeError::NotFound))
+        | (ExpectedRead::Forbidden, Err(RuntimeError::Forbidden))
+        | (ExpectedRead::Unauthenticated, Err(RuntimeError::Unauthenticated))
+        | (ExpectedRead::Several, Err(RuntimeError::Several(_)))
+        | (ExpectedRead::BadRequest, Err(_))
         // Which rows an expression is evaluated on depends on how they are found.
-        | (Expected::Fails(_), _) => None,
-        (Expected::NotFound, Ok(_)) => Some("it answers, though there is no such row".to_owned()),
-        (Expected::Forbidden | Expected::Unauthenticated, Ok(_)) => {
+        | (ExpectedRead::Fails(_), _) => None,
+        (ExpectedRead::NotFound, Ok(_)) => Some("it answers, though there is no such row".to_owned()),
+        (ExpectedRead::Forbidden | ExpectedRead::Unauthenticated, Ok(_)) => {
             Some("it answers a caller who may not ask".to_owned())
         }
-        (Expected::Several, Ok(_)) => Some("it answers with one row, though several fit".to_owned()),
-        (Expected::BadRequest, Ok(_)) => Some("it answers a request that is wrong".to_owned()),
+        (ExpectedRead::Several, Ok(_)) => Some("it answers with one row, though several fit".to_owned()),
+        (ExpectedRead::BadRequest, Ok(_)) => Some("it answers a request that is wrong".to_owned()),
         (_, Err(error)) => Some(format!("it fails otherwise: {error}")),
     }
 }
 
 /// The whole answer, all pages in one.
-async fn ask(worker: &Worker<'_>, tried: Tried<'_>, request: &Request) -> Result<Option<Value>, RuntimeError> {
+async fn ask(worker: &Worker<'_>, tried: TriedRead<'_>, request: &Request) -> Result<Option<Value>, RuntimeError> {
     let read = tried.read;
     let engine = worker.engine()?;
     let mut whole: Option<Value> = None;
@@ -293,7 +293,7 @@ fn joined(read: &Read, before: Option<Value>, page: Option<Value>) -> Option<Val
 /// A case that differs, made as small as it gets, and shown.
 async fn found(
     worker: &mut Worker<'_>,
-    tried: Tried<'_>,
+    tried: TriedRead<'_>,
     case: ReadCase,
     number: usize,
     options: &Options<'_>,
@@ -306,7 +306,7 @@ async fn found(
     // What is not filled anew may have been changed by what is tried.
     let filled = worker.fill(judge, &case.table).await;
     worker.watch();
-    let compared = compare(worker, tried, &case).await;
+    let compared = compare_read(worker, tried, &case).await;
     let mut sent = worker.sent();
     if let Some(filter) = tried.read.using.as_ref().and_then(|using| using.filter.as_ref())
         && tried.kind == Kind::Using
@@ -350,11 +350,11 @@ async fn found(
 }
 
 /// What must come, one of it where several would do.
-fn expected_lines(expected: &Expected) -> Vec<String> {
+fn expected_lines(expected: &ExpectedRead) -> Vec<String> {
     match expected {
-        Expected::Answer(shape) => answer_lines(shape.shown().as_ref()),
-        Expected::Fails(reason) => vec![reason.clone()],
-        Expected::OneOf(all) => all.first().map(expected_lines).unwrap_or_default(),
+        ExpectedRead::Answer(shape) => answer_lines(shape.shown().as_ref()),
+        ExpectedRead::Fails(reason) => vec![reason.clone()],
+        ExpectedRead::OneOf(all) => all.first().map(expected_lines).unwrap_or_default(),
         other => vec![format!("{other:?}").to_lowercase()],
     }
 }

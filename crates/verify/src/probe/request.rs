@@ -8,7 +8,7 @@ use singlet_model::model::{Argument, Entity, IdempotencyNeed, Read, Write};
 use singlet_model::types::{EntityId, LengthLimits, ObjectType, Type};
 use singlet_runtime::{Attributes, Caller, Request, WriteRequest, values};
 
-use super::hints::{AT, Hints, Name};
+use super::hints::{AT, Hints, ValuedName};
 use super::table::Judge;
 use super::values::{ValueDraw, set_of};
 use crate::writes::world::Row;
@@ -157,7 +157,7 @@ impl<'j> RequestDraw<'j> {
     }
 
     fn claim(&mut self, name: &str, about: About<'_>) -> Option<Value> {
-        let own = Name::Claim(name.to_owned());
+        let own = ValuedName::Claim(name.to_owned());
         let words: Vec<&str> = match name {
             "role" => self.judge.model.callers.roles.iter().map(String::as_str).collect(),
             _ => Vec::new(),
@@ -228,7 +228,7 @@ impl<'j> RequestDraw<'j> {
     }
 
     fn scalar(&mut self, name: &str, ty: &Type, about: About<'_>) -> Option<Value> {
-        let own = Name::Arg(name.to_owned());
+        let own = ValuedName::Arg(name.to_owned());
         let hints = self.hints;
         let near = match self.values.chance(80) {
             true => About { rows: &[], ..about },

@@ -6,24 +6,24 @@ use singlet_item::Value;
 
 /// What an answer must be.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum AnswerShape {
     /// Exactly this; nothing is as good as null.
     Value(Option<Value>),
     /// Groups of rows that are equal in the order, one after the other; of the last that is begun any may be left out, so that
     /// no more come than wanted.
-    Rows { groups: Vec<Vec<Shape>>, most: usize },
+    Rows { groups: Vec<Vec<AnswerShape>>, most: usize },
     /// A row with what comes with it.
-    Map(BTreeMap<String, Shape>),
+    Map(BTreeMap<String, AnswerShape>),
     /// One of several.
-    Any(Vec<Shape>),
+    Any(Vec<AnswerShape>),
 }
 
-impl Shape {
+impl AnswerShape {
     /// Where an answer is something else; none where it is as it must be.
     pub fn difference(&self, got: Option<&Value>) -> Option<String> {
         let got = got.filter(|value| !value.is_null());
         match self {
-            Shape::Value(wanted) => {
+            AnswerShape::Value(wanted) => {
                 let wanted = wanted.as_ref().filter(|value| !value.is_null());
                 (wanted != got).then(|| match (wanted, got) {
                     (Some(_), None) => "nothing comes, though there is something".to_owned(),
@@ -31,12 +31,12 @@ impl Shape {
                     _ => "another value comes".to_owned(),
                 })
             }
-            Shape::Rows { groups, most } => match got {
+            AnswerShape::Rows { groups, most } => match got {
                 Some(Value::L(rows)) => rows_difference(groups, *most, rows),
                 _ => Some("no list comes".to_owned()),
             },
-            Shape::Map(wanted) => map_difference(wanted, got),
-            Shape::Any(all) => {
+            AnswerShape::Map(wanted) => map_difference(wanted, got),
+            AnswerShape::Any(all) => {
                 let mut differences = all.iter().map(|shape| shape.difference(got));
                 let first = differences.next().flatten()?;
                 match differences.any(|difference| difference.is_none()) {
@@ -50,33 +50,33 @@ impl Shape {
     /// What it is in one of its orders, to be shown.
     pub fn shown(&self) -> Option<Value> {
         match self {
-            Shape::Value(value) => value.clone(),
-            Shape::Rows { groups, most } => {
-                let rows = groups.iter().flatten().take(*most).filter_map(Shape::shown);
+            AnswerShape::Value(value) => value.clone(),
+            AnswerShape::Rows { groups, most } => {
+                let rows = groups.iter().flatten().take(*most).filter_map(AnswerShape::shown);
                 Some(Value::L(rows.collect()))
             }
-            Shape::Map(fields) => {
+            AnswerShape::Map(fields) => {
                 let fields = fields
                     .iter()
                     .filter_map(|(name, shape)| Some((name.clone(), shape.shown()?)));
                 Some(Value::M(fields.collect()))
             }
-            Shape::Any(all) => all.first()?.shown(),
+            AnswerShape::Any(all) => all.first()?.shown(),
         }
     }
 
     /// Whether it has rows, or says more than nothing.
     pub fn is_full(&self) -> bool {
         match self {
-            Shape::Value(value) => value.as_ref().is_some_and(|value| !value.is_null()),
-            Shape::Rows { groups, .. } => !groups.is_empty(),
-            Shape::Map(fields) => fields.values().any(Shape::is_full),
-            Shape::Any(all) => all.iter().any(Shape::is_full),
+            AnswerShape::Value(value) => value.as_ref().is_some_and(|value| !value.is_null()),
+            AnswerShape::Rows { groups, .. } => !groups.is_empty(),
+            AnswerShape::Map(fields) => fields.values().any(AnswerShape::is_full),
+            AnswerShape::Any(all) => all.iter().any(AnswerShape::is_full),
         }
     }
 }
 
-fn map_difference(wanted: &BTreeMap<String, Shape>, got: Option<&Value>) -> Option<String> {
+fn map_difference(wanted: &BTreeMap<String, AnswerShape>, got: Option<&Value>) -> Option<String> {
     let Some(Value::M(got)) = got else {
         return Some("nothing comes, though there is something".to_owned());
     };
@@ -92,11 +92,11 @@ fn map_difference(wanted: &BTreeMap<String, Shape>, got: Option<&Value>) -> Opti
     })
 }
 
-fn rows_difference(groups: &[Vec<Shape>], most: usize, got: &[Value]) -> Option<String> {
+fn rows_difference(groups: &[Vec<AnswerShape>], most: usize, got: &[Value]) -> Option<String> {
     let wanted = groups.iter().map(Vec::len).sum::<usize>().min(most);
     let missing = || {
         let known = groups.iter().flatten();
-        let found = |shape: &&Shape| got.iter().any(|row| shape.difference(Some(row)).is_none());
+        let found = |shape: &&AnswerShape| got.iter().any(|row| shape.difference(Some(row)).is_none());
         let missed = known.filter(|shape| !found(shape)).count();
         let extra = got.iter().filter(|row| !is_among(groups, row)).count();
         match (missed, extra) {
@@ -116,7 +116,7 @@ fn rows_difference(groups: &[Vec<Shape>], most: usize, got: &[Value]) -> Option<
     for group in groups {
         let (own, after) = rest.split_at(group.len().min(rest.len()));
         rest = after;
-        let mut open: Vec<&Shape> = group.iter().collect();
+        let mut open: Vec<&AnswerShape> = group.iter().collect();
         for row in own {
             match open.iter().position(|shape| shape.difference(Some(row)).is_none()) {
                 Some(at) => {
@@ -140,7 +140,7 @@ fn rows_difference(groups: &[Vec<Shape>], most: usize, got: &[Value]) -> Option<
     None
 }
 
-fn is_among(groups: &[Vec<Shape>], row: &Value) -> bool {
+fn is_among(groups: &[Vec<AnswerShape>], row: &Value) -> bool {
     groups
         .iter()
         .flatten()
@@ -158,8 +158,8 @@ fn rows(count: usize) -> String {
 mod tests {
     use super::*;
 
-    fn row(text: &str) -> Shape {
-        Shape::Value(Some(Value::from(text)))
+    fn row(text: &str) -> AnswerShape {
+        AnswerShape::Value(Some(Value::from(text)))
     }
 
     fn list(texts: &[&str]) -> Value {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn equal_rows_come_in_any_order_each_once() {
-        let shape = Shape::Rows {
+        let shape = AnswerShape::Rows {
             groups: vec![vec![row("a"), row("b")], vec![row("c")]],
             most: usize::MAX,
         };
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_limit_may_fall_among_equal_rows() {
-        let shape = Shape::Rows {
+        let shape = AnswerShape::Rows {
             groups: vec![vec![row("a"), row("b")]],
             most: 1,
         };

@@ -4,8 +4,8 @@ use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Caller};
 
-use super::reads::{self, ReadCase, Tried};
-use super::table::{Judge, Table};
+use super::reads::{self, ReadCase, TriedRead};
+use super::table::{Judge, ProbeTable};
 use super::worker::Worker;
 use super::writes::{self, WriteCase};
 use crate::writes::world;
@@ -18,20 +18,20 @@ const ROUNDS_MAX: usize = 4;
 
 /// A case that can be made smaller.
 pub(super) trait Shrinks: Clone {
-    fn table(&self) -> &Table;
-    fn table_mut(&mut self) -> &mut Table;
+    fn table(&self) -> &ProbeTable;
+    fn table_mut(&mut self) -> &mut ProbeTable;
     /// Arguments and claims of every call.
     fn bags_mut(&mut self) -> Vec<&mut Attributes>;
-    /// The same with less asked: variants, the simplest first.
+    /// Variants that ask less, the simplest first.
     fn simpler_calls(&self) -> Vec<Self>;
 }
 
 impl Shrinks for ReadCase {
-    fn table(&self) -> &Table {
+    fn table(&self) -> &ProbeTable {
         &self.table
     }
 
-    fn table_mut(&mut self) -> &mut Table {
+    fn table_mut(&mut self) -> &mut ProbeTable {
         &mut self.table
     }
 
@@ -61,11 +61,11 @@ impl Shrinks for ReadCase {
 }
 
 impl Shrinks for WriteCase {
-    fn table(&self) -> &Table {
+    fn table(&self) -> &ProbeTable {
         &self.table
     }
 
-    fn table_mut(&mut self) -> &mut Table {
+    fn table_mut(&mut self) -> &mut ProbeTable {
         &mut self.table
     }
 
@@ -117,13 +117,13 @@ fn fewer_claims(caller: &Caller) -> Vec<Caller> {
 }
 
 /// The smallest case of a read.
-pub(super) async fn smallest_read(worker: &mut Worker<'_>, tried: Tried<'_>, case: ReadCase) -> ReadCase {
+pub(super) async fn smallest_read(worker: &mut Worker<'_>, tried: TriedRead<'_>, case: ReadCase) -> ReadCase {
     let judge = tried.judge;
     let mut differs = async |case: &ReadCase| {
         if worker.fill(judge, &case.table).await.is_err() {
             return false;
         }
-        reads::compare(worker, tried, case).await.difference.is_some()
+        reads::compare_read(worker, tried, case).await.difference.is_some()
     };
     smallest(judge, case, &mut differs).await
 }
@@ -135,7 +135,7 @@ pub(super) async fn smallest_write(worker: &mut Worker<'_>, judge: &Judge<'_>, c
 }
 
 async fn smallest<C: Shrinks>(judge: &Judge<'_>, case: C, differs: &mut impl AsyncFnMut(&C) -> bool) -> C {
-    let mut search = Search {
+    let mut search = ShrinkSearch {
         judge,
         case,
         tries: TRIES_MAX,
@@ -152,13 +152,13 @@ async fn smallest<C: Shrinks>(judge: &Judge<'_>, case: C, differs: &mut impl Asy
     search.case
 }
 
-struct Search<'j, C> {
+struct ShrinkSearch<'j, C> {
     judge: &'j Judge<'j>,
     case: C,
     tries: usize,
 }
 
-impl<C: Shrinks> Search<'_, C> {
+impl<C: Shrinks> ShrinkSearch<'_, C> {
     /// Takes a variant, if its rows are allowed and it still differs.
     async fn take(&mut self, variant: C, differs: &mut impl AsyncFnMut(&C) -> bool) -> bool {
         if self.tries == 0 || !self.judge.allows(variant.table()) {
@@ -257,13 +257,13 @@ impl<C: Shrinks> Search<'_, C> {
 }
 
 /// What follows from other attributes follows again.
-fn recompute(judge: &Judge<'_>, table: &mut Table) {
+fn recompute(judge: &Judge<'_>, table: &mut ProbeTable) {
     let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
     let now = table.now;
     let model: &Model = judge.model;
     for (id, row) in &mut table.rows {
         let Some(entity) = model.entity(*id) else { continue };
-        if let Ok(computed) = world::computed(entity, row.clone(), judge.scope(now, &nothing, &nobody)) {
+        if let Ok(computed) = world::compute_row(entity, row.clone(), judge.scope(now, &nothing, &nobody)) {
             *row = computed;
         }
     }

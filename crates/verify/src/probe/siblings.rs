@@ -162,7 +162,9 @@ impl TableDraw<'_> {
     pub(super) fn position(&self, (id, identity): &(EntityId, world::Identity)) -> Option<usize> {
         let entity = self.judge.model.entity(*id)?;
         self.table.rows.iter().position(|(known, row)| {
-            known == id && world::identity(self.judge.model, *id, row) == *identity && world::is_current(entity, row)
+            known == id
+                && world::row_identity(self.judge.model, *id, row) == *identity
+                && world::is_current(entity, row)
         })
     }
 }

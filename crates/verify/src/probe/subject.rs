@@ -28,7 +28,7 @@ const CURSOR_KEY: [u8; 32] = [7; 32];
 pub struct Subject {
     /// The engine.
     pub engine: Arc<Engine>,
-    watched: Arc<Watched>,
+    watched: Arc<RecordingStore>,
 }
 
 impl Subject {
@@ -61,7 +61,7 @@ impl Subject {
 
     /// An engine that is made on the store it is given: the one below, with what is sent to it written down.
     pub fn with_engine(store: Arc<dyn Store>, make: impl FnOnce(Arc<dyn Store>) -> Engine) -> Self {
-        let watched = Arc::new(Watched {
+        let watched = Arc::new(RecordingStore {
             inner: store,
             sent: Mutex::new(None),
         });
@@ -110,7 +110,7 @@ impl Subject {
     }
 
     /// What was sent since.
-    pub(super) fn sent(&self) -> Vec<Sent> {
+    pub(super) fn sent(&self) -> Vec<SentRequest> {
         let mut sent = self.watched.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.take().unwrap_or_default()
     }
@@ -155,24 +155,24 @@ async fn write_all(store: &dyn Store, writes: Vec<BatchWrite>) -> std::result::R
 
 /// A request, in words, and the index that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     pub text: String,
     pub index: Option<String>,
 }
 
 /// A store that writes down what it is asked.
 #[derive(Debug)]
-struct Watched {
+struct RecordingStore {
     inner: Arc<dyn Store>,
     /// What was asked, while somebody wants to know.
-    sent: Mutex<Option<Vec<Sent>>>,
+    sent: Mutex<Option<Vec<SentRequest>>>,
 }
 
-impl Watched {
+impl RecordingStore {
     fn note(&self, text: impl FnOnce() -> String, index: Option<&String>) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sent) = sent.as_mut() {
-            sent.push(Sent {
+            sent.push(SentRequest {
                 text: text(),
                 index: index.cloned(),
             });
@@ -181,7 +181,7 @@ impl Watched {
 }
 
 #[async_trait]
-impl StoreLayer for Watched {
+impl StoreLayer for RecordingStore {
     fn beneath(&self) -> &dyn Store {
         &*self.inner
     }

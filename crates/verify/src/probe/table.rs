@@ -17,7 +17,7 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::WriteCost;
 use singlet_runtime::{Attributes, Caller, Scope, Setting, load, values};
 
-use super::hints::{Hints, Name};
+use super::hints::{Hints, ValuedName};
 use super::records::MadeUpRequest;
 use super::values::ValueDraw;
 use crate::writes::world::{self, Identity, Row};
@@ -57,7 +57,7 @@ pub(super) struct Judge<'m> {
 
 /// Rows, and the instant at which they are looked at.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(super) struct ProbeTable {
     pub rows: Vec<Row>,
     pub now: i64,
 }
@@ -80,7 +80,7 @@ impl<'m> Judge<'m> {
     }
 
     /// Every item that rows are kept as; none where a row has no key.
-    pub fn items(&self, table: &Table) -> Option<Vec<Item>> {
+    pub fn items(&self, table: &ProbeTable) -> Option<Vec<Item>> {
         let mut all = Vec::new();
         for (id, row) in &table.rows {
             all.extend(self.items_of(*id, row, table.now)?);
@@ -102,12 +102,12 @@ impl<'m> Judge<'m> {
     }
 
     /// Whether rows can stand beside one another, each as its entity allows.
-    pub fn allows(&self, table: &Table) -> bool {
-        let mut places = Places::default();
+    pub fn allows(&self, table: &ProbeTable) -> bool {
+        let mut places = TablePlaces::default();
         table.rows.iter().all(|(id, row)| {
             let fits = self.model.entity(*id).is_some_and(|entity| fits(entity, row));
             let items = self.items_of(*id, row, table.now).filter(|_| fits);
-            let thing = (*id, world::identity(self.model, *id, row));
+            let thing = (*id, world::row_identity(self.model, *id, row));
             items.is_some_and(|items| places.take(self.model, &thing, vec![items]))
         })
     }
@@ -137,14 +137,14 @@ fn fits(entity: &Entity, row: &Attributes) -> bool {
 
 /// What stands where.
 #[derive(Debug, Default)]
-struct Places {
+struct TablePlaces {
     taken: BTreeMap<Vec<Value>, (Thing, Item)>,
 }
 
 /// What rows are versions of.
 type Thing = (EntityId, Identity);
 
-impl Places {
+impl TablePlaces {
     /// Takes the places of rows' items, unless another stands in one, or the store would not take one. Versions of one thing
     /// share the guard of its identity.
     fn take(&mut self, model: &Model, thing: &Thing, rows: Vec<Vec<Item>>) -> bool {
@@ -207,8 +207,8 @@ pub(super) struct TableDraw<'j> {
     pools: BTreeMap<String, Vec<Value>>,
     /// How many values a pool has.
     width: usize,
-    places: Places,
-    pub table: Table,
+    places: TablePlaces,
+    pub table: ProbeTable,
 }
 
 impl<'j> TableDraw<'j> {
@@ -227,8 +227,8 @@ impl<'j> TableDraw<'j> {
             },
             pools: BTreeMap::new(),
             width,
-            places: Places::default(),
-            table: Table { rows: Vec::new(), now },
+            places: TablePlaces::default(),
+            table: ProbeTable { rows: Vec::new(), now },
         };
         draw.fill(focus);
         draw
@@ -300,7 +300,7 @@ impl<'j> TableDraw<'j> {
         }
         let model = self.judge.model;
         let Some(first) = rows.first() else { return };
-        let thing = (entity.id, world::identity(model, entity.id, first));
+        let thing = (entity.id, world::row_identity(model, entity.id, first));
         if rows.iter().all(|row| fits(entity, row)) && self.places.take(model, &thing, items) {
             self.table.rows.extend(rows.into_iter().map(|row| (entity.id, row)));
         }
@@ -308,11 +308,11 @@ impl<'j> TableDraw<'j> {
 
     /// Versions of one thing, one after the other; the last may be a deletion.
     pub(super) fn add_versions(&mut self, entity: &Entity, history: &History, first: Attributes) {
-        let same = world::identity(self.judge.model, entity.id, &first);
+        let same = world::row_identity(self.judge.model, entity.id, &first);
         let known = self.table.rows.iter();
         if known
             .clone()
-            .any(|(id, row)| *id == entity.id && world::identity(self.judge.model, *id, row) == same)
+            .any(|(id, row)| *id == entity.id && world::row_identity(self.judge.model, *id, row) == same)
         {
             return;
         }
@@ -408,7 +408,7 @@ impl<'j> TableDraw<'j> {
         }
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = self.judge.scope(self.table.now, &nothing, &nobody);
-        world::computed(entity, row, scope).ok()
+        world::compute_row(entity, row, scope).ok()
     }
 
     /// A state that a row can be in: the first, or one that a move or time leads to.
@@ -420,7 +420,7 @@ impl<'j> TableDraw<'j> {
         let lapsing = states.lapses.iter().map(|lapse| &lapse.from);
         let all = [&states.start].into_iter().chain(moves).chain(lapses).chain(lapsing);
         let mut all: Vec<&String> = all.collect();
-        let asked = self.own.literals(&Name::Attribute(states.of.clone()));
+        let asked = self.own.literals(&ValuedName::Attribute(states.of.clone()));
         if self.values.chance(50)
             && all
                 .iter()
@@ -456,10 +456,10 @@ impl<'j> TableDraw<'j> {
     fn copied(&self, row: &Attributes, source: &Expr, attribute: &str) -> Option<Value> {
         let (entity, wanted) = self.wanted_key(row, source)?;
         let described = self.judge.model.entity(entity)?;
-        let identity = world::identity(self.judge.model, entity, &wanted);
+        let identity = world::row_identity(self.judge.model, entity, &wanted);
         let mut rows = self.table.rows.iter().filter(|(id, _)| *id == entity);
         let known = rows.find(|(id, row)| {
-            world::identity(self.judge.model, *id, row) == identity && world::is_current(described, row)
+            world::row_identity(self.judge.model, *id, row) == identity && world::is_current(described, row)
         });
         known?.1.get(attribute).cloned()
     }
@@ -489,7 +489,7 @@ impl<'j> TableDraw<'j> {
         if let Some(value) = self.default_value(attribute) {
             return Some(value);
         }
-        let name = Name::Attribute(attribute.name.clone());
+        let name = ValuedName::Attribute(attribute.name.clone());
         let (written, often) = match self.own.literals(&name) {
             [] => (self.judge.hints.literals(&name), 12),
             asked => (asked, 40),

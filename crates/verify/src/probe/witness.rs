@@ -10,8 +10,8 @@ use singlet_runtime::{Attributes, WriteRequest, values};
 
 use super::hints::Hints;
 use super::request::{RequestDraw, entities_of_write};
-use super::table::{Judge, Table, TableDraw};
-use crate::writes::Outcome;
+use super::table::{Judge, ProbeTable, TableDraw};
+use crate::writes::ExpectedOutcome;
 use crate::writes::mends::{Mend, Trace, Which};
 use crate::writes::oracle::Oracle;
 
@@ -45,7 +45,7 @@ pub(super) fn mended_request(draw: &mut TableDraw<'_>, write: &Write, hints: &Hi
     None
 }
 
-fn look(judge: &Judge<'_>, table: &Table, write: &Write, request: &WriteRequest) -> (Outcome, Trace) {
+fn look(judge: &Judge<'_>, table: &ProbeTable, write: &Write, request: &WriteRequest) -> (ExpectedOutcome, Trace) {
     let trace = Trace::on();
     let mut oracle = Oracle::default();
     oracle.rows = table.rows.clone();
@@ -55,11 +55,11 @@ fn look(judge: &Judge<'_>, table: &Table, write: &Write, request: &WriteRequest)
 }
 
 fn mend(draw: &mut TableDraw<'_>, write: &Write, mut request: WriteRequest) -> Option<(WriteRequest, Vec<Which>)> {
-    let mut done: Option<(Table, WriteRequest, Vec<Which>)> = None;
+    let mut done: Option<(ProbeTable, WriteRequest, Vec<Which>)> = None;
     for _ in 0..MENDS_MAX {
         let (outcome, trace) = look(draw.judge, &draw.table, write, &request);
         let mut mends = match outcome {
-            Outcome::Done { .. } => {
+            ExpectedOutcome::Done { .. } => {
                 done = Some((draw.table.clone(), request.clone(), trace.touched()));
                 // Steps that are not taken are tried too, one after the other.
                 let skipped = trace.skipped();
@@ -202,7 +202,7 @@ impl TableDraw<'_> {
     }
 
     /// Whether a row that others repeat would no longer be as they have it.
-    fn breaks_copy(&self, at: Option<usize>, id: EntityId, changed: &Table) -> bool {
+    fn breaks_copy(&self, at: Option<usize>, id: EntityId, changed: &ProbeTable) -> bool {
         let Some((_, before)) = at.and_then(|at| self.table.rows.get(at)) else {
             return false;
         };

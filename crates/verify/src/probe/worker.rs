@@ -6,11 +6,11 @@ use fastrand::Rng;
 use singlet_runtime::{Engine, RuntimeError};
 
 use super::Subjects;
-use super::subject::{Sent, Subject};
-use super::table::{Judge, Table};
+use super::subject::{SentRequest, Subject};
+use super::table::{Judge, ProbeTable};
 
 /// A random source that follows from the seed, the operation and the round.
-pub(super) fn seeded(seed: u64, operation: &str, round: u64) -> Rng {
+pub(super) fn seeded_rng(seed: u64, operation: &str, round: u64) -> Rng {
     // FNV-1a: the same on every machine and in every version of the compiler.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let bytes = operation.bytes().chain(seed.to_le_bytes()).chain(round.to_le_bytes());
@@ -32,7 +32,7 @@ impl<'s> Worker<'s> {
     }
 
     /// The subject, on a table that has these rows and no others.
-    pub async fn fill(&mut self, judge: &Judge<'_>, table: &Table) -> Result<(), String> {
+    pub async fn fill(&mut self, judge: &Judge<'_>, table: &ProbeTable) -> Result<(), String> {
         let items = judge.items(table).ok_or("a row that was drawn has no key")?;
         if let Some(subject) = &self.subject
             && matches!(subject.refill(items.clone()).await, Ok(true))
@@ -63,7 +63,7 @@ impl<'s> Worker<'s> {
         self.subject.iter().for_each(Subject::watch);
     }
 
-    pub fn sent(&self) -> Vec<Sent> {
+    pub fn sent(&self) -> Vec<SentRequest> {
         self.subject.as_ref().map(Subject::sent).unwrap_or_default()
     }
 }

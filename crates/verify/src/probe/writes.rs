@@ -11,11 +11,11 @@ use super::finding::{Call, Finding, Kind, given_rows, sent_lines};
 use super::hints::Hints;
 use super::request::{RequestDraw, entities_of_write};
 use super::shrink;
-use super::table::{Focus, Judge, Table, TableDraw};
+use super::table::{Focus, Judge, ProbeTable, TableDraw};
 use super::witness::mended_request;
-use super::worker::{Worker, seeded};
+use super::worker::{Worker, seeded_rng};
 use super::{OperationReport, Options, cases_per_table};
-use crate::writes::{Op, Sequence};
+use crate::writes::{Op, WriteSequence};
 
 /// Operations of the write that is tried, on one table: on the first ones, and on all others.
 const OPERATIONS_PER_TABLE: [usize; 2] = [4, 12];
@@ -53,7 +53,7 @@ const JUMPS: [i64; 20] = [
 /// A table, and operations on it.
 #[derive(Clone, Debug)]
 pub(super) struct WriteCase {
-    pub table: Table,
+    pub table: ProbeTable,
     pub ops: Vec<Op>,
     /// How they are done: by the engine, or by the calls that a document names.
     pub kind: Kind,
@@ -61,10 +61,10 @@ pub(super) struct WriteCase {
 
 impl WriteCase {
     /// The table before the first operation, in the worker's store.
-    fn begun(&self, judge: &Judge<'_>, engine: &Arc<Engine>) -> Sequence {
+    fn begun(&self, judge: &Judge<'_>, engine: &Arc<Engine>) -> WriteSequence {
         let by_hand = self.kind == Kind::Calls;
         let rows = self.table.rows.clone();
-        Sequence::on(Arc::clone(judge.model), Arc::clone(engine), rows)
+        WriteSequence::on(Arc::clone(judge.model), Arc::clone(engine), rows)
             .held_to_costs(judge.write_costs.clone().filter(|_| !by_hand))
             .done_by_hand(by_hand)
     }
@@ -98,13 +98,13 @@ pub(super) async fn try_write(
         if report.cases >= options.cases || options.is_over() {
             break;
         }
-        let rng = seeded(options.seed, &write.name, round);
+        let rng = seeded_rng(options.seed, &write.name, round);
         let mut table = TableDraw::new(judge, own, rng.clone(), &focus);
         let witness = match table.values.chance(WITNESSES_PERCENT) {
             true => mended_request(&mut table, write, own),
             false => None,
         };
-        let mut draw = Draw {
+        let mut draw = ProbeDraw {
             judge,
             known: &known,
             write,
@@ -135,8 +135,8 @@ pub(super) async fn try_write(
 /// Operations until there are enough, or one differs.
 async fn run_sequence(
     worker: &Worker<'_>,
-    draw: &mut Draw<'_>,
-    (table, round): (Table, u64),
+    draw: &mut ProbeDraw<'_>,
+    (table, round): (ProbeTable, u64),
     report: &mut OperationReport,
     cases: usize,
 ) -> Result<(), WriteCase> {
@@ -195,7 +195,7 @@ pub(super) async fn first_difference(
     None
 }
 
-struct Draw<'d> {
+struct ProbeDraw<'d> {
     judge: &'d Judge<'d>,
     known: &'d [(&'d Write, Hints)],
     /// The write that is tried.
@@ -214,7 +214,7 @@ struct Draw<'d> {
 
 /// What an operation is drawn for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Goal {
+enum ProbeGoal {
     /// To be done.
     Done,
     /// To come to what its write has come to least.
@@ -223,11 +223,11 @@ enum Goal {
     Any,
 }
 
-impl<'d> Draw<'d> {
+impl<'d> ProbeDraw<'d> {
     /// The next operation: mostly of the write that is tried; now and then the last one again.
     fn operation(
         &mut self,
-        sequence: &Sequence,
+        sequence: &WriteSequence,
         outcomes: &BTreeMap<String, usize>,
     ) -> Option<(&'d Write, WriteRequest)> {
         if let Some(request) = self.of_witness() {
@@ -247,9 +247,9 @@ impl<'d> Draw<'d> {
             false => self.rng.choice(self.known)?,
         };
         let goal = match self.rng.u8(..100) {
-            0..45 => Goal::Done,
-            45..70 => Goal::Rare,
-            _ => Goal::Any,
+            0..45 => ProbeGoal::Done,
+            45..70 => ProbeGoal::Rare,
+            _ => ProbeGoal::Any,
         };
         let request = self.request(sequence, (write, hints), goal, outcomes);
         if request.idempotency_key.is_some() {
@@ -283,9 +283,9 @@ impl<'d> Draw<'d> {
 
     fn request(
         &mut self,
-        sequence: &Sequence,
+        sequence: &WriteSequence,
         (write, hints): (&'d Write, &'d Hints),
-        goal: Goal,
+        goal: ProbeGoal,
         outcomes: &BTreeMap<String, usize>,
     ) -> WriteRequest {
         let about = entities_of_write(self.judge.model, write);
@@ -293,15 +293,15 @@ impl<'d> Draw<'d> {
         let mut rarest: Option<(usize, WriteRequest)> = None;
         for _ in 0..REQUESTS_TRIED {
             let drawn = requests.write(write, &about, sequence.rows());
-            if goal == Goal::Any {
+            if goal == ProbeGoal::Any {
                 return drawn;
             }
             let word = sequence.meant(write, &drawn).word();
             let seen = match goal {
-                Goal::Done if word == "done" => return drawn,
+                ProbeGoal::Done if word == "done" => return drawn,
                 _ => outcomes.get(&word).copied().unwrap_or_default(),
             };
-            if goal == Goal::Rare && seen == 0 {
+            if goal == ProbeGoal::Rare && seen == 0 {
                 return drawn;
             }
             if rarest.as_ref().is_none_or(|(known, _)| seen < *known) {

@@ -9,14 +9,14 @@ use singlet_model::grammar::words::{MODEL, RECORDS};
 use singlet_model::grammar::{Record, Shape};
 use singlet_model::text_forms::TEXT_FORMS;
 
-use crate::shrink::Tree;
+use crate::shrink::ShrinkTree;
 
 /// Records of which it makes no difference to an answer which of a few words a field has.
 const INDIFFERENT: &[&str] = &["table", "stream", "using call"];
 
 /// The words of some models.
 #[derive(Clone, Debug, Default)]
-pub struct Coverage {
+pub struct WordCoverage {
     /// `record.field`, and `record.field word` where a field takes one of a few words.
     words: BTreeSet<String>,
     /// Names that are called.
@@ -25,9 +25,9 @@ pub struct Coverage {
     types: BTreeSet<String>,
 }
 
-impl Coverage {
+impl WordCoverage {
     /// Both together.
-    pub fn add(&mut self, other: Coverage) {
+    pub fn add(&mut self, other: WordCoverage) {
         self.words.extend(other.words);
         self.functions.extend(other.functions);
         self.types.extend(other.types);
@@ -35,15 +35,15 @@ impl Coverage {
 
     /// Takes the words of a model; of `reads` or `writes` only what stands under these names.
     pub fn see(&mut self, text: &str, section: &str, covered: &[&str]) {
-        let Some(Tree::Map(mut entries)) = Tree::read(text) else {
+        let Some(ShrinkTree::Map(mut entries)) = ShrinkTree::read(text) else {
             return;
         };
         for (name, value) in &mut entries {
-            if let (true, Tree::Map(all)) = (name == section, value) {
+            if let (true, ShrinkTree::Map(all)) = (name == section, value) {
                 all.retain(|(name, _)| covered.contains(&name.as_str()));
             }
         }
-        self.record(&Tree::Map(entries), &MODEL);
+        self.record(&ShrinkTree::Map(entries), &MODEL);
     }
 
     /// Words of the grammar that no model has.
@@ -80,13 +80,13 @@ impl Coverage {
         all.filter(|ty| !self.types.contains(*ty)).collect()
     }
 
-    fn record(&mut self, tree: &Tree, record: &Record) {
-        let Tree::Map(entries) = tree else { return };
+    fn record(&mut self, tree: &ShrinkTree, record: &Record) {
+        let ShrinkTree::Map(entries) = tree else { return };
         for (name, value) in entries {
             match (record.field(name), &record.others) {
                 (Some(field), _) => {
                     self.words.insert(format!("{}.{name}", record.name));
-                    if let Tree::Text(text, _) = value
+                    if let ShrinkTree::Text(text, _) = value
                         && few_words(&field.shape).contains(&text.as_str())
                     {
                         self.words.insert(format!("{}.{name} {text}", record.name));
@@ -99,24 +99,26 @@ impl Coverage {
         }
     }
 
-    fn shape(&mut self, tree: &Tree, shape: &Shape) {
+    fn shape(&mut self, tree: &ShrinkTree, shape: &Shape) {
         match (shape, tree) {
             (Shape::Record(record), _) => self.record(tree, record),
-            (Shape::List(of), Tree::List(elements)) => elements.iter().for_each(|element| self.shape(element, of)),
-            (Shape::Names(_, of), Tree::Map(entries)) => entries.iter().for_each(|(name, value)| {
+            (Shape::List(of), ShrinkTree::List(elements)) => {
+                elements.iter().for_each(|element| self.shape(element, of))
+            }
+            (Shape::Names(_, of), ShrinkTree::Map(entries)) => entries.iter().for_each(|(name, value)| {
                 self.calls(name);
                 self.shape(value, of);
             }),
             (Shape::Either(any), _) => {
                 let fits = |shape: &&Shape| match tree {
-                    Tree::Text(..) => !matches!(shape, Shape::List(_) | Shape::Names(..) | Shape::Record(_)),
-                    Tree::List(_) => matches!(shape, Shape::List(_)),
-                    Tree::Map(_) => matches!(shape, Shape::Names(..) | Shape::Record(_)),
+                    ShrinkTree::Text(..) => !matches!(shape, Shape::List(_) | Shape::Names(..) | Shape::Record(_)),
+                    ShrinkTree::List(_) => matches!(shape, Shape::List(_)),
+                    ShrinkTree::Map(_) => matches!(shape, Shape::Names(..) | Shape::Record(_)),
                 };
                 any.iter().filter(fits).for_each(|shape| self.shape(tree, shape));
             }
-            (Shape::Type, Tree::Text(text, _)) => self.of_type(text),
-            (Shape::Expr | Shape::Template | Shape::Text, Tree::Text(text, _)) => self.calls(text),
+            (Shape::Type, ShrinkTree::Text(text, _)) => self.of_type(text),
+            (Shape::Expr | Shape::Template | Shape::Text, ShrinkTree::Text(text, _)) => self.calls(text),
             _ => {}
         }
     }

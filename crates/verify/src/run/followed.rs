@@ -8,13 +8,13 @@ use singlet_model::{Model, Source, load};
 use singlet_plan::read::plan_selection;
 use singlet_plan::write::trigger_cycles;
 
-use super::coverage::Coverage;
-use super::{NOW, errors, rng_of};
-use crate::bench::Given;
+use super::coverage::WordCoverage;
+use super::{NOW, model_errors, rng_of};
+use crate::bench::BenchGiven;
 use crate::generate::writes::{GeneratedWrites, tallies, triggers, webhooks};
 use crate::smallest::StoreMaker;
-use crate::writes::sequence::pasteable;
-use crate::writes::{Draw, FollowedOp, FollowedSequence, Op, Outcome};
+use crate::writes::sequence::operation_lines;
+use crate::writes::{Draw, ExpectedOutcome, FollowedOp, FollowedSequence, Op};
 
 /// Operations on one table.
 const SEQUENCE: u64 = 80;
@@ -51,7 +51,7 @@ pub struct FollowedTally {
     /// Writes in all.
     pub writes: usize,
     /// The words of models whose writes were done.
-    pub coverage: Coverage,
+    pub coverage: WordCoverage,
 }
 
 impl FollowedTally {
@@ -99,9 +99,9 @@ pub async fn followed_cases(
 
 /// Operations after which something differs.
 #[derive(Debug)]
-pub struct Found {
+pub struct FollowedMismatch {
     text: String,
-    given: Given,
+    given: BenchGiven,
     steps: Vec<FollowedOp>,
     /// What differs.
     pub what: String,
@@ -117,9 +117,9 @@ pub async fn first_found(
     model: u64,
     store: StoreMaker<'_>,
     tally: &mut FollowedTally,
-) -> Result<Option<Found>, String> {
+) -> Result<Option<FollowedMismatch>, String> {
     let mut rng = rng_of(seed, model);
-    let mut generated = triggers::model(&mut rng);
+    let mut generated = triggers::triggered_model(&mut rng);
     keep_right_writes(&mut generated.writes, tally);
     keep_some_writes(&mut generated.writes, &mut rng);
     tally.models = [1, u64::from(generated.commutes)];
@@ -130,9 +130,9 @@ pub async fn first_found(
     let text = with_webhooks(text, &mut tally_rng);
     tally.tallies = text.matches("\n    count: ").count() as u64;
     tally.kept_copies = text.matches("kept: stream").count() as u64;
-    let given = Given {
+    let given = BenchGiven {
         bounds: super::bounds_of(&mut rng),
-        ..Given::default()
+        ..BenchGiven::default()
     };
     let mut faults = rng.fork();
     let mut sequence = FollowedSequence::open(&text, store(), given.clone()).await?;
@@ -155,13 +155,13 @@ pub async fn first_found(
             Ok(outcome) => {
                 draw.saw(&step.op.write, &outcome);
                 tally.operations += 1;
-                if matches!(outcome, Outcome::Done { .. }) {
+                if matches!(outcome, ExpectedOutcome::Done { .. }) {
                     tally.done += 1;
                     done.push(step.op.write.clone());
                 }
             }
             Err(what) => {
-                return Ok(Some(Found {
+                return Ok(Some(FollowedMismatch {
                     text,
                     given,
                     steps,
@@ -180,14 +180,14 @@ fn with_tallies(text: String, rng: &mut Rng) -> String {
     let Some(model) = load(&Source::new("made", text.clone())).model else {
         return text;
     };
-    let (whole, kept) = with_section(text, "tallies:\n", tallies::draw(&model, rng));
+    let (whole, kept) = with_section(text, "tallies:\n", tallies::drawn_tallies(&model, rng));
     let reads = kept.iter().map(|tally| tallies::read_of(tally)).collect();
     with_section(whole, "reads:\n", reads).0
 }
 
 /// The model with webhooks, those that are right.
 fn with_webhooks(text: String, rng: &mut Rng) -> String {
-    let drawn = webhooks::draw(rng);
+    let drawn = webhooks::drawn_webhooks(rng);
     with_section(text, "webhooks:\n", drawn).0
 }
 
@@ -197,7 +197,7 @@ fn with_section(text: String, section: &str, entries: Vec<String>) -> (String, V
     for entry in entries {
         let head = if kept.is_empty() { section } else { "" };
         let longer = format!("{whole}{head}{entry}");
-        if errors(&longer).is_empty() {
+        if model_errors(&longer).is_empty() {
             whole = longer;
             kept.push(entry);
         }
@@ -228,7 +228,7 @@ fn with_kept_copies(text: String, rng: &mut Rng) -> String {
     let other = text.replacen("kept: frozen", "kept: stream", 1 + rng.usize(..3));
     let model = load(&Source::new("made", other.clone())).model;
     let is_planned = |model: &Model| model.writes.iter().all(|write| is_found(model, write));
-    match errors(&other).is_empty()
+    match model_errors(&other).is_empty()
         && model.is_some_and(|model| is_planned(&model) && trigger_cycles(&model).is_empty())
     {
         true => other,
@@ -285,7 +285,7 @@ fn keep_some_writes(generated: &mut GeneratedWrites, rng: &mut Rng) {
 fn keep_right_writes(generated: &mut GeneratedWrites, tally: &mut FollowedTally) {
     let mut kept = Vec::new();
     for write in std::mem::take(&mut generated.writes) {
-        match errors(&generated.text_with(&write)).into_iter().next() {
+        match model_errors(&generated.text_with(&write)).into_iter().next() {
             Some(message) => *tally.mistakes.entry(message).or_default() += 1,
             None => kept.push(write),
         }
@@ -322,10 +322,10 @@ fn count_runs(text: &str, sequence: &FollowedSequence, tally: &mut FollowedTally
     tally.coverage.see(text, "writes", &done);
 }
 
-impl Found {
+impl FollowedMismatch {
     /// The difference, and the fewest operations that show it.
     async fn smallest(self, store: StoreMaker<'_>) -> String {
-        let Found {
+        let FollowedMismatch {
             text,
             given,
             mut steps,
@@ -346,7 +346,7 @@ impl Found {
         let rests: Vec<(bool, u64)> = steps.iter().map(|step| (step.rests, step.faults)).collect();
         format!(
             "{what}\n# operations\n{}\n# rests\n{rests:?}\n# model.yaml\n{text}",
-            pasteable(&ops)
+            operation_lines(&ops)
         )
     }
 }
@@ -354,7 +354,7 @@ impl Found {
 /// Which of some operations is the first after which something differs, and how; with those that rest the last does.
 async fn first_difference(
     text: &str,
-    given: &Given,
+    given: &BenchGiven,
     store: StoreMaker<'_>,
     steps: &[FollowedOp],
 ) -> Option<(usize, String)> {

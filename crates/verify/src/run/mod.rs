@@ -31,7 +31,7 @@ pub fn bounds_of(rng: &mut Rng) -> Bounds {
 }
 
 /// What is wrong with a model.
-fn errors(text: &str) -> Vec<String> {
+fn model_errors(text: &str) -> Vec<String> {
     let loaded = load(&Source::new("made", text));
     let errors = loaded.diagnostics.iter();
     let errors = errors.filter(|finding| finding.rule.severity == singlet_model::Severity::Error);

@@ -44,7 +44,7 @@ pub struct RunReport {
     pub next: [u64; 3],
 }
 
-struct Shared<'a> {
+struct SharedRun<'a> {
     options: RunOptions,
     store: StoreMaker<'a>,
     progress: &'a (dyn Fn(&RunReport) + Sync),
@@ -54,7 +54,7 @@ struct Shared<'a> {
 
 /// Runs the models of a seed until there are so many cases. What came of each model is told as it comes.
 pub fn run_models(options: RunOptions, store: StoreMaker<'_>, progress: &(dyn Fn(&RunReport) + Sync)) -> RunReport {
-    let shared = Shared {
+    let shared = SharedRun {
         options,
         store,
         progress,
@@ -69,7 +69,7 @@ pub fn run_models(options: RunOptions, store: StoreMaker<'_>, progress: &(dyn Fn
     shared.report.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared<'_> {
+impl SharedRun<'_> {
     /// Takes one model after the other, of that kind of which more is left to do.
     fn work(&self) {
         let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {

@@ -6,9 +6,9 @@ use fastrand::Rng;
 use singlet_item::Value;
 use singlet_runtime::Caller;
 
-use super::coverage::Coverage;
-use super::{NOW, bounds_of, errors, rng_of};
-use crate::bench::{Bench, BenchError, Case, Given, Outcome};
+use super::coverage::WordCoverage;
+use super::{NOW, bounds_of, model_errors, rng_of};
+use crate::bench::{Bench, BenchError, BenchGiven, Case, Outcome};
 use crate::generate::{self, Generated, GeneratedRead};
 use crate::mismatch::Mismatch;
 use crate::smallest::{StoreMaker, smallest_case};
@@ -41,7 +41,7 @@ pub struct ReadTally {
     /// Cases for which there is no plan, by reason.
     pub unplanned: BTreeMap<&'static str, usize>,
     /// The words of models whose reads answered rows.
-    pub coverage: Coverage,
+    pub coverage: WordCoverage,
     /// Why reads are none, by message.
     pub mistakes: BTreeMap<String, usize>,
     /// Whether the store counts otherwise than the plan does, so that costs are not compared.
@@ -92,7 +92,7 @@ pub async fn read_cases(
     let rows = generated.rows(&mut rng, count);
     let text = generated.text();
     tally.models += 1;
-    let given = Given {
+    let given = BenchGiven {
         settings: generated.settings.clone(),
         bounds: bounds_of(&mut rng),
         costs: rng.u8(..4) == 0 && !tally.costs_differ,
@@ -146,12 +146,12 @@ impl ReadTally {
 /// The model without reads that are none: what fits where is the checker's to say.
 fn valid(generated: Generated, tally: &mut ReadTally) -> Generated {
     tally.reads += generated.reads.len();
-    if errors(&generated.text()).is_empty() {
+    if model_errors(&generated.text()).is_empty() {
         return generated;
     }
     let mut wrong = Vec::new();
     for read in &generated.reads {
-        let found = errors(&generated.text_with(read));
+        let found = model_errors(&generated.text_with(read));
         if let Some(first) = found.first() {
             *tally.mistakes.entry(first.clone()).or_default() += 1;
             wrong.push(read.name.clone());
@@ -161,7 +161,7 @@ fn valid(generated: Generated, tally: &mut ReadTally) -> Generated {
     generated.without(|read| wrong.contains(&read.name))
 }
 
-/// The same, mostly in some groups: one that is asked for, one whose name is within or around it, one that a row names.
+/// The caller, mostly in some groups: one that is asked for, one whose name is within or around it, one that a row names.
 fn in_groups(rng: &mut Rng, caller: Caller, id: &str) -> Caller {
     if rng.u8(..4) == 0 {
         return caller;
@@ -201,7 +201,7 @@ fn not_opened(text: &str, error: &BenchError) -> Mismatch {
         model: text.to_owned(),
         rows: Vec::new(),
         case: Case::default(),
-        given: Given::default(),
+        given: BenchGiven::default(),
         plan: String::new(),
         asked: String::new(),
         expected: Vec::new(),

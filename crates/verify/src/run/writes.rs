@@ -6,14 +6,14 @@ use std::pin::Pin;
 use singlet_model::{Source, load};
 use singlet_plan::write::write_costs;
 
-use super::coverage::Coverage;
-use super::{NOW, bounds_of, errors, rng_of};
-use crate::bench::Given;
+use super::coverage::WordCoverage;
+use super::{NOW, bounds_of, model_errors, rng_of};
+use crate::bench::BenchGiven;
 use crate::generate;
 use crate::shrink::{AsyncShows, smallest_model};
-use crate::smallest::{StoreMaker, declared, kind_of};
-use crate::writes::sequence::{first_difference, pasteable, smallest};
-use crate::writes::{Draw, Op, Outcome, Sequence};
+use crate::smallest::{StoreMaker, declared_settings, kind_of};
+use crate::writes::sequence::{fewest_operations, first_difference, operation_lines};
+use crate::writes::{Draw, ExpectedOutcome, Op, WriteSequence};
 
 /// Operations on one table.
 const SEQUENCE: u64 = 100;
@@ -30,7 +30,7 @@ pub struct WriteTally {
     /// By write, and what it came to in a word.
     pub words: BTreeMap<String, BTreeMap<String, u64>>,
     /// The words of models whose writes were done.
-    pub coverage: Coverage,
+    pub coverage: WordCoverage,
     /// Writes that are none, by message.
     pub mistakes: BTreeMap<String, usize>,
     /// Writes in all.
@@ -42,12 +42,12 @@ pub struct WriteTally {
 }
 
 impl WriteTally {
-    fn count(&mut self, op: &Op, outcome: &Outcome) {
+    fn count(&mut self, op: &Op, outcome: &ExpectedOutcome) {
         self.operations += 1;
         let words = self.words.entry(op.write.clone()).or_default();
         *words.entry(outcome.word()).or_default() += 1;
         let kind = match outcome {
-            Outcome::Refused(any) => {
+            ExpectedOutcome::Refused(any) => {
                 let name = any.first().map(|first| first.name.clone()).unwrap_or_default();
                 *self.refusals.entry(name).or_default() += 1;
                 format!("refused {}", any.first().map_or(0, |first| first.status))
@@ -101,8 +101,8 @@ pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &m
     let mut rng = rng_of(seed, model);
     let mut generated = generate::writes::model(&mut rng);
     tally.models += 1;
-    if !errors(&generated.text()).is_empty() {
-        let wrong = |write: &String| errors(&generated.text_with(write)).into_iter().next();
+    if !model_errors(&generated.text()).is_empty() {
+        let wrong = |write: &String| model_errors(&generated.text_with(write)).into_iter().next();
         let (mut kept, mut mistakes) = (Vec::new(), Vec::new());
         for write in &generated.writes {
             match wrong(write) {
@@ -117,10 +117,10 @@ pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &m
     }
     tally.writes += generated.writes.len();
     let text = generated.text();
-    let given = Given {
+    let given = BenchGiven {
         bounds: bounds_of(&mut rng),
         costs: !tally.costs_differ,
-        ..Given::default()
+        ..BenchGiven::default()
     };
     let mut draw = Draw::new(rng, NOW, &["teller"]);
     sequence_cases(&text, &given, &mut draw, store, tally).await
@@ -133,12 +133,12 @@ pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &m
 /// The first difference, with the fewest operations and the smallest model that show it.
 pub async fn sequence_cases(
     text: &str,
-    given: &Given,
+    given: &BenchGiven,
     draw: &mut Draw,
     store: StoreMaker<'_>,
     tally: &mut WriteTally,
 ) -> Result<(), String> {
-    let sequence = Sequence::open(text, store(), given.clone()).await?;
+    let sequence = WriteSequence::open(text, store(), given.clone()).await?;
     let costs = given.costs.then(|| write_costs(sequence.model()).into());
     let mut sequence = sequence.held_to_costs(costs);
     let mut ops = Vec::new();
@@ -154,7 +154,7 @@ pub async fn sequence_cases(
             Ok(outcome) => {
                 draw.saw(&op.write, &outcome);
                 tally.count(&op, &outcome);
-                if matches!(outcome, Outcome::Done { .. }) {
+                if matches!(outcome, ExpectedOutcome::Done { .. }) {
                     done.push(op.write.clone());
                 }
             }
@@ -167,9 +167,15 @@ pub async fn sequence_cases(
 }
 
 /// The difference, the fewest operations and the smallest model that show it.
-async fn smallest_sequence(text: &str, given: &Given, store: StoreMaker<'_>, ops: Vec<Op>, what: String) -> String {
-    let (ops, what) = smallest(text, given, store, ops, what).await;
-    let mut shows = Shows {
+async fn smallest_sequence(
+    text: &str,
+    given: &BenchGiven,
+    store: StoreMaker<'_>,
+    ops: Vec<Op>,
+    what: String,
+) -> String {
+    let (ops, what) = fewest_operations(text, given, store, ops, what).await;
+    let mut shows = WriteShows {
         ops: &ops,
         given,
         store,
@@ -180,18 +186,18 @@ async fn smallest_sequence(text: &str, given: &Given, store: StoreMaker<'_>, ops
     let what = shows.what;
     let model = load(&Source::new("made", text.as_str())).model;
     let ops = model.map(|model| fitting(&model, &ops)).unwrap_or(ops);
-    format!("{what}\n# operations\n{}\n# model.yaml\n{text}", pasteable(&ops))
+    format!("{what}\n# operations\n{}\n# model.yaml\n{text}", operation_lines(&ops))
 }
 
-struct Shows<'a> {
+struct WriteShows<'a> {
     ops: &'a [Op],
-    given: &'a Given,
+    given: &'a BenchGiven,
     store: StoreMaker<'a>,
     kind: String,
     what: String,
 }
 
-impl AsyncShows for Shows<'_> {
+impl AsyncShows for WriteShows<'_> {
     fn shows<'a>(&'a mut self, text: &'a str) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
         Box::pin(async move {
             let loaded = load(&Source::new("made", text));
@@ -199,8 +205,8 @@ impl AsyncShows for Shows<'_> {
                 return false;
             };
             let ops = fitting(&model, self.ops);
-            let given = Given {
-                settings: declared(&model, &self.given.settings),
+            let given = BenchGiven {
+                settings: declared_settings(&model, &self.given.settings),
                 ..self.given.clone()
             };
             // Every operation is still there, and it is the last one that differs.

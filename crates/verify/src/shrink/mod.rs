@@ -7,14 +7,14 @@ mod texts;
 mod tree;
 
 pub use texts::shorter_texts;
-pub use tree::Tree;
+pub use tree::ShrinkTree;
 
 /// The most files that are tried: each is opened and run.
 const TRIES_MAX: usize = 1_000;
 
 /// The smallest file that still shows it, printed as a person would write it.
 pub async fn smallest_model(text: &str, shows: &mut dyn AsyncShows) -> String {
-    let Some(mut tree) = Tree::read(text) else {
+    let Some(mut tree) = ShrinkTree::read(text) else {
         return text.to_owned();
     };
     let mut tries = 0;
@@ -36,21 +36,21 @@ pub trait AsyncShows {
 
 /// Takes away parts of one part, the last first, for what comes later builds on what comes before; then looks into what is left.
 fn shorten<'a>(
-    tree: &'a mut Tree,
+    tree: &'a mut ShrinkTree,
     path: &'a mut Vec<usize>,
     shows: &'a mut dyn AsyncShows,
     tries: &'a mut usize,
 ) -> std::pin::Pin<Box<dyn Future<Output = ()> + 'a>> {
     Box::pin(async move {
-        if let Some(Tree::Text(text, quotes)) = tree.at(path).cloned() {
+        if let Some(ShrinkTree::Text(text, quotes)) = tree.at(path).cloned() {
             for less in shorter_texts(&text) {
-                let smaller = tree.with(path, Tree::Text(less, quotes));
+                let smaller = tree.with(path, ShrinkTree::Text(less, quotes));
                 if take(tree, smaller, shows, tries).await {
                     return;
                 }
             }
         }
-        let mut at = tree.at(path).map_or(0, Tree::len);
+        let mut at = tree.at(path).map_or(0, ShrinkTree::len);
         while at > 0 {
             at -= 1;
             path.push(at);
@@ -63,7 +63,12 @@ fn shorten<'a>(
     })
 }
 
-async fn take(tree: &mut Tree, smaller: Option<Tree>, shows: &mut dyn AsyncShows, tries: &mut usize) -> bool {
+async fn take(
+    tree: &mut ShrinkTree,
+    smaller: Option<ShrinkTree>,
+    shows: &mut dyn AsyncShows,
+    tries: &mut usize,
+) -> bool {
     let Some(smaller) = smaller else { return false };
     if *tries >= TRIES_MAX {
         return false;

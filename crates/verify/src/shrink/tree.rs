@@ -12,34 +12,34 @@ const NOT_FIRST: &str = "!&*?|>%@`\"'#,[]{}-=<:";
 
 /// A value of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Tree {
+pub enum ShrinkTree {
     /// A scalar, and whether it stands in quotes.
     Text(String, bool),
     /// A list.
-    List(Vec<Tree>),
+    List(Vec<ShrinkTree>),
     /// A map, in the order written.
-    Map(Vec<(String, Tree)>),
+    Map(Vec<(String, ShrinkTree)>),
 }
 
-impl Tree {
+impl ShrinkTree {
     /// The tree of a file; none where it is no YAML.
-    pub fn read(text: &str) -> Option<Tree> {
+    pub fn read(text: &str) -> Option<ShrinkTree> {
         let root = node::read(&Source::new("made", text), &mut Diagnostics::default())?;
-        Some(Tree::of(&root))
+        Some(ShrinkTree::of(&root))
     }
 
-    fn of(node: &Node) -> Tree {
+    fn of(node: &Node) -> ShrinkTree {
         match node {
-            Node::Scalar(text) => Tree::Text(
+            Node::Scalar(text) => ShrinkTree::Text(
                 text.text.clone(),
                 matches!(text.style, Style::SingleQuoted | Style::DoubleQuoted),
             ),
-            Node::List(elements, _) => Tree::List(elements.iter().map(Tree::of).collect()),
+            Node::List(elements, _) => ShrinkTree::List(elements.iter().map(ShrinkTree::of).collect()),
             Node::Map(entries, _) => {
                 let entries = entries.iter();
-                Tree::Map(
+                ShrinkTree::Map(
                     entries
-                        .map(|entry| (entry.key.text.clone(), Tree::of(&entry.value)))
+                        .map(|entry| (entry.key.text.clone(), ShrinkTree::of(&entry.value)))
                         .collect(),
                 )
             }
@@ -49,9 +49,9 @@ impl Tree {
     /// How many parts a list or a map has.
     pub fn len(&self) -> usize {
         match self {
-            Tree::Text(..) => 0,
-            Tree::List(elements) => elements.len(),
-            Tree::Map(entries) => entries.len(),
+            ShrinkTree::Text(..) => 0,
+            ShrinkTree::List(elements) => elements.len(),
+            ShrinkTree::Map(entries) => entries.len(),
         }
     }
 
@@ -61,38 +61,38 @@ impl Tree {
     }
 
     /// A part, by the steps to it.
-    pub fn at(&self, path: &[usize]) -> Option<&Tree> {
+    pub fn at(&self, path: &[usize]) -> Option<&ShrinkTree> {
         let Some((first, rest)) = path.split_first() else {
             return Some(self);
         };
         match self {
-            Tree::Text(..) => None,
-            Tree::List(elements) => elements.get(*first)?.at(rest),
-            Tree::Map(entries) => entries.get(*first)?.1.at(rest),
+            ShrinkTree::Text(..) => None,
+            ShrinkTree::List(elements) => elements.get(*first)?.at(rest),
+            ShrinkTree::Map(entries) => entries.get(*first)?.1.at(rest),
         }
     }
 
-    fn at_mut(&mut self, path: &[usize]) -> Option<&mut Tree> {
+    fn at_mut(&mut self, path: &[usize]) -> Option<&mut ShrinkTree> {
         let Some((first, rest)) = path.split_first() else {
             return Some(self);
         };
         match self {
-            Tree::Text(..) => None,
-            Tree::List(elements) => elements.get_mut(*first)?.at_mut(rest),
-            Tree::Map(entries) => entries.get_mut(*first)?.1.at_mut(rest),
+            ShrinkTree::Text(..) => None,
+            ShrinkTree::List(elements) => elements.get_mut(*first)?.at_mut(rest),
+            ShrinkTree::Map(entries) => entries.get_mut(*first)?.1.at_mut(rest),
         }
     }
 
     /// The tree without a part.
-    pub fn without(&self, path: &[usize]) -> Option<Tree> {
+    pub fn without(&self, path: &[usize]) -> Option<ShrinkTree> {
         let (last, parent) = path.split_last()?;
         let mut tree = self.clone();
         match tree.at_mut(parent)? {
-            Tree::Text(..) => return None,
-            Tree::List(elements) => {
+            ShrinkTree::Text(..) => return None,
+            ShrinkTree::List(elements) => {
                 elements.remove(*last);
             }
-            Tree::Map(entries) => {
+            ShrinkTree::Map(entries) => {
                 entries.remove(*last);
             }
         }
@@ -100,7 +100,7 @@ impl Tree {
     }
 
     /// The tree with another part in the place of one.
-    pub fn with(&self, path: &[usize], part: Tree) -> Option<Tree> {
+    pub fn with(&self, path: &[usize], part: ShrinkTree) -> Option<ShrinkTree> {
         let mut tree = self.clone();
         *tree.at_mut(path)? = part;
         Some(tree)
@@ -116,8 +116,8 @@ impl Tree {
     fn block(&self, indent: usize, out: &mut String) {
         let margin = " ".repeat(indent);
         match self {
-            Tree::Text(..) => out.push_str(&format!("{margin}{}\n", self.line(false))),
-            Tree::List(elements) => {
+            ShrinkTree::Text(..) => out.push_str(&format!("{margin}{}\n", self.line(false))),
+            ShrinkTree::List(elements) => {
                 for element in elements {
                     // The first line of an element stands behind its hyphen.
                     let mut inner = String::new();
@@ -125,7 +125,7 @@ impl Tree {
                     out.push_str(&format!("{margin}- {}", inner.trim_start()));
                 }
             }
-            Tree::Map(entries) => {
+            ShrinkTree::Map(entries) => {
                 for (name, value) in entries {
                     let name = quoted_name(name);
                     if value.fits(indent + name.len() + 2) {
@@ -141,7 +141,7 @@ impl Tree {
 
     /// An element of a list.
     fn entry(&self, indent: usize, out: &mut String) {
-        match self.fits(indent) && !matches!(self, Tree::Map(entries) if entries.len() > 1 && is_step(entries)) {
+        match self.fits(indent) && !matches!(self, ShrinkTree::Map(entries) if entries.len() > 1 && is_step(entries)) {
             true => out.push_str(&format!("{}{}\n", " ".repeat(indent), self.line(false))),
             false => self.block(indent, out),
         }
@@ -150,7 +150,7 @@ impl Tree {
     /// Whether it is short and shallow enough to stand on the line of its name.
     fn fits(&self, indent: usize) -> bool {
         match self {
-            Tree::Text(..) => true,
+            ShrinkTree::Text(..) => true,
             _ if self.is_empty() => true,
             _ => indent > 2 && self.depth() <= 2 && indent + self.line(false).len() <= LINE_CHARS_MAX,
         }
@@ -158,20 +158,20 @@ impl Tree {
 
     fn depth(&self) -> usize {
         match self {
-            Tree::Text(..) => 0,
-            Tree::List(elements) => 1 + elements.iter().map(Tree::depth).max().unwrap_or(0),
-            Tree::Map(entries) => 1 + entries.iter().map(|(_, value)| value.depth()).max().unwrap_or(0),
+            ShrinkTree::Text(..) => 0,
+            ShrinkTree::List(elements) => 1 + elements.iter().map(ShrinkTree::depth).max().unwrap_or(0),
+            ShrinkTree::Map(entries) => 1 + entries.iter().map(|(_, value)| value.depth()).max().unwrap_or(0),
         }
     }
 
     fn line(&self, inside: bool) -> String {
         match self {
-            Tree::Text(text, quotes) => scalar(text, *quotes, inside),
-            Tree::List(elements) => {
+            ShrinkTree::Text(text, quotes) => scalar(text, *quotes, inside),
+            ShrinkTree::List(elements) => {
                 let elements: Vec<String> = elements.iter().map(|element| element.line(true)).collect();
                 format!("[{}]", elements.join(", "))
             }
-            Tree::Map(entries) => {
+            ShrinkTree::Map(entries) => {
                 let entries = entries.iter();
                 let entries: Vec<String> = entries
                     .map(|(name, value)| format!("{}: {}", quoted_name(name), value.line(true)))
@@ -183,7 +183,7 @@ impl Tree {
 }
 
 /// Steps of a write are written in several lines.
-fn is_step(entries: &[(String, Tree)]) -> bool {
+fn is_step(entries: &[(String, ShrinkTree)]) -> bool {
     let verbs = [
         "create", "update", "delete", "upsert", "present", "absent", "for", "when",
     ];
@@ -228,7 +228,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Tree;
+    use super::ShrinkTree;
 
     #[test]
     fn what_is_printed_reads_as_the_same_tree() {
@@ -247,7 +247,12 @@ writes:
       - delete: E(args.a)
     require: ["(!a) else no", 'x == "\u0001" else no']
 "#;
-        let tree = Tree::read(text).unwrap_or(Tree::List(Vec::new()));
-        assert_eq!(Tree::read(&tree.printed()), Some(tree.clone()), "{}", tree.printed());
+        let tree = ShrinkTree::read(text).unwrap_or(ShrinkTree::List(Vec::new()));
+        assert_eq!(
+            ShrinkTree::read(&tree.printed()),
+            Some(tree.clone()),
+            "{}",
+            tree.printed()
+        );
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use singlet_model::model::{LetValue, Step, StepKind, Write};
 use singlet_runtime::{RuntimeError, Written};
 
-use super::sequence::{Op, Sequence, compare, translated, write_named};
+use super::sequence::{Op, WriteSequence, compare_outcome, translate_error, write_named};
 use super::unify::Made;
 
 /// The most operations at once: all their orders are tried.
@@ -38,7 +38,7 @@ pub fn names_its_rows(write: &Write) -> bool {
             .all(|step| step.repeat.as_ref().is_none_or(|(_, list)| names(list)))
 }
 
-impl Sequence {
+impl WriteSequence {
     /// Does operations at once. What they come to becomes what must be in the table.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Sequence {
     pub async fn step_at_once(&mut self, ops: &[Op]) -> Result<AtOnce, String> {
         let mut known = Made::default();
         known.known = self.made.clone();
-        let requests = ops.iter().map(|op| translated(&known, op.request.clone()));
+        let requests = ops.iter().map(|op| translate_error(&known, op.request.clone()));
         let requests: Vec<_> = requests.collect();
         let begun = ops.iter().zip(&requests).map(|(op, request)| {
             let (engine, name, request) = (Arc::clone(&self.engine), op.write.clone(), request.clone());
@@ -102,7 +102,7 @@ impl Sequence {
             let write = write_named(&model, &op.write)?;
             let mut meant = oracle.meant(&model, self.engine.setting(), write, request, op.number);
             made.add_open(std::mem::take(&mut meant.made));
-            compare(&mut made, &meant.outcome, got)?;
+            compare_outcome(&mut made, &meant.outcome, got)?;
             meant.put(&made);
             oracle.accept(meant);
             now = request.now.max(now);

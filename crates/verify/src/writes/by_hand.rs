@@ -15,8 +15,8 @@ use singlet_store::{
 };
 
 use super::mends::Trace;
-use super::oracle::{Frame, Maker, Oracle, Outcome};
-use super::steps::Operation;
+use super::oracle::{ExpectedOutcome, Maker, Oracle, OracleFrame};
+use super::steps::OperationSteps;
 use super::world;
 
 /// The most items of one batch.
@@ -42,32 +42,32 @@ pub(super) struct StepCall<'a> {
 #[derive(Debug)]
 pub(super) struct DocumentedCalls {
     /// What is sent, in order.
-    sent: Vec<Together>,
+    sent: Vec<SentTogether>,
     /// Whether a condition stopped it after that, and what it says.
-    pub stopped: Option<Outcome>,
+    pub stopped: Option<ExpectedOutcome>,
 }
 
 /// Actions that are sent in one call, or in one batch.
 #[derive(Debug)]
-struct Together {
-    way: Way,
+struct SentTogether {
+    way: SendingWay,
     /// Each with the row that it is about.
     actions: Vec<(usize, TransactWrite)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum SendingWay {
     Single,
     Batch,
     Transaction,
 }
 
-impl Way {
+impl SendingWay {
     fn of_call(using: Option<&UsingCall>) -> Self {
         match using.map(|using| using.call.as_str()) {
-            None | Some("TransactWriteItems") => Way::Transaction,
-            Some("BatchWriteItem") => Way::Batch,
-            Some(_) => Way::Single,
+            None | Some("TransactWriteItems") => SendingWay::Transaction,
+            Some("BatchWriteItem") => SendingWay::Batch,
+            Some(_) => SendingWay::Single,
         }
     }
 }
@@ -111,7 +111,7 @@ fn flattened(steps: &[Step]) -> Vec<&Step> {
     all
 }
 
-impl<'a> Operation<'a> {
+impl<'a> OperationSteps<'a> {
     /// Whether a step is a call without a condition, which is refused by nothing.
     pub(super) fn is_unconditional(&self, step: &Step) -> bool {
         self.frame.by_hand && step.using.as_ref().is_some_and(|using| !using.condition)
@@ -119,7 +119,7 @@ impl<'a> Operation<'a> {
 
     /// Whether a step's call sees no item but its own: what rows promise beside one another it cannot keep.
     pub(super) fn looks_at_one_item(&self, step: &Step) -> bool {
-        let alone = Way::of_call(step.using.as_ref()) != Way::Transaction;
+        let alone = SendingWay::of_call(step.using.as_ref()) != SendingWay::Transaction;
         self.is_unconditional(step) || (self.frame.by_hand && alone)
     }
 
@@ -175,7 +175,7 @@ impl Oracle {
         (number, table): (u64, &str),
     ) -> Option<DocumentedCalls> {
         let (maker, trace) = (Maker::of_operation(number), Trace::default());
-        let frame = Frame {
+        let frame = OracleFrame {
             model,
             setting,
             write,
@@ -186,19 +186,21 @@ impl Oracle {
             by_hand: true,
             cause: None,
         };
-        let args = super::request::arguments(frame).ok()?;
-        let mut operation = Operation::new(frame, &self.rows, args);
+        let args = super::request::filled_arguments(frame).ok()?;
+        let mut operation = OperationSteps::new(frame, &self.rows, args);
         operation.prepare().ok()?;
         let done = operation.steps(&write.steps);
         let done = operation.kept(done);
-        let mut sent: Vec<Together> = Vec::new();
+        let mut sent: Vec<SentTogether> = Vec::new();
         for call in &operation.calls_by_hand {
-            let way = Way::of_call(call.step.using.as_ref());
-            let known = sent.iter().position(|known| known.way == way && way != Way::Single);
+            let way = SendingWay::of_call(call.step.using.as_ref());
+            let known = sent
+                .iter()
+                .position(|known| known.way == way && way != SendingWay::Single);
             let at = known.unwrap_or(sent.len());
             if known.is_none() {
                 let actions = Vec::new();
-                sent.push(Together { way, actions });
+                sent.push(SentTogether { way, actions });
             }
             let actions = call.actions((model, table), operation.scope(None));
             if let Some(together) = sent.get_mut(at) {
@@ -206,10 +208,12 @@ impl Oracle {
             }
         }
         if done.is_err() {
-            let stopped_at = operation.stopped_at.map(|step| Way::of_call(step.using.as_ref()));
+            let stopped_at = operation
+                .stopped_at
+                .map(|step| SendingWay::of_call(step.using.as_ref()));
             // A promise that is broken in the end is a transaction's.
-            if stopped_at.unwrap_or(Way::Transaction) == Way::Transaction {
-                let before = sent.iter().position(|known| known.way == Way::Transaction);
+            if stopped_at.unwrap_or(SendingWay::Transaction) == SendingWay::Transaction {
+                let before = sent.iter().position(|known| known.way == SendingWay::Transaction);
                 sent.truncate(before.unwrap_or(sent.len()));
             }
         }
@@ -220,10 +224,10 @@ impl Oracle {
     }
 }
 
-impl Together {
+impl SentTogether {
     /// Adds actions; of one that another step already wrote, the later has both changes.
     fn take(&mut self, row: usize, actions: Vec<TransactWrite>) {
-        if self.way != Way::Single {
+        if self.way != SendingWay::Single {
             self.actions.retain(|(known, _)| *known != row);
         }
         self.actions.extend(actions.into_iter().map(|action| (row, action)));
@@ -241,7 +245,7 @@ impl StepCall<'_> {
         let items = |row: &Attributes| load::items_of_row(model, entity, row, scope).ok();
         let using = self.step.using.as_ref();
         let named = using.map(|using| using.call.as_str());
-        let whole = Way::of_call(using) != Way::Single;
+        let whole = SendingWay::of_call(using) != SendingWay::Single;
         let own = row::encode_own(model, entity, self.becomes.as_ref().unwrap_or(&self.was), scope).ok()?;
         let put = |item: Item| {
             TransactWrite::Put(PutRequest {
@@ -362,13 +366,13 @@ impl DocumentedCalls {
         for together in self.sent {
             let actions: Vec<TransactWrite> = together.actions.into_iter().map(|(_, action)| action).collect();
             match together.way {
-                Way::Transaction if actions.is_empty() => {}
-                Way::Transaction => {
+                SendingWay::Transaction if actions.is_empty() => {}
+                SendingWay::Transaction => {
                     let request = TransactWriteRequest { actions, token: None };
                     store.transact_write(&request).await?;
                 }
-                Way::Batch => send_batch(store, actions).await?,
-                Way::Single => {
+                SendingWay::Batch => send_batch(store, actions).await?,
+                SendingWay::Single => {
                     for action in actions {
                         send_single(store, action).await?;
                     }

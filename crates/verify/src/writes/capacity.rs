@@ -14,14 +14,14 @@ use super::dump;
 #[derive(Debug)]
 pub(super) struct WriteCapacity {
     /// Of each write of the model, in its order.
-    ranges: Vec<Range>,
+    ranges: Vec<CapacityRange>,
     /// The write units of the largest item that was ever there: plans count for small ones.
     largest_units: Option<u64>,
 }
 
 /// What one write may consume, for small items.
 #[derive(Clone, Copy, Debug, Default)]
-struct Range {
+struct CapacityRange {
     /// Nothing where it depends on rows how much is done at least.
     least: u64,
     most: Option<u64>,
@@ -35,7 +35,9 @@ impl WriteCapacity {
     pub fn new(model: &Model, costs: &[WriteCost]) -> Self {
         let writes = model.writes.iter().zip(costs);
         WriteCapacity {
-            ranges: writes.map(|(write, cost)| Range::of(model, write, cost)).collect(),
+            ranges: writes
+                .map(|(write, cost)| CapacityRange::of(model, write, cost))
+                .collect(),
             largest_units: None,
         }
     }
@@ -43,7 +45,7 @@ impl WriteCapacity {
     /// Looks at what is there before the first operation.
     pub async fn look_first(&mut self, engine: &Engine) -> Result<(), String> {
         if self.largest_units.is_none() {
-            let items = dump::items(engine.model(), engine.store()).await;
+            let items = dump::table_items(engine.model(), engine.store()).await;
             self.see(&items.map_err(|error| format!("the table cannot be read: {error}"))?);
         }
         Ok(())
@@ -77,17 +79,17 @@ impl WriteCapacity {
     }
 }
 
-impl Range {
+impl CapacityRange {
     fn of(model: &Model, write: &Write, cost: &WriteCost) -> Self {
         let named = model.steps.iter().flat_map(|named| &named.steps);
         let steps: Vec<&Step> = write.all_steps().into_iter().chain(named).collect();
         let any = |is: &dyn Fn(&Step) -> bool| steps.iter().any(|step| is(step));
         // A document's calls are counted as it has them, and not as they are made.
         if any(&|step| step.using.is_some()) {
-            return Range::default();
+            return CapacityRange::default();
         }
         let is_open = write.bulk || any(&|step| step.repeat.is_some() || step.or_skip) || may_change_one_row(&steps);
-        Range {
+        CapacityRange {
             // Whether a row that has expired stands where one is put is not looked at.
             least: if is_open { 0 } else { cost.over_expired.0 },
             most: cost.over_expired.1,

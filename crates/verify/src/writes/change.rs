@@ -16,18 +16,18 @@ pub(super) enum Fate {
 
 /// The changes of one row's attributes, each seeing the row as it was.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Edits {
+pub(super) struct OracleEdits {
     /// New values; none removes.
     pub set: BTreeMap<String, Option<Value>>,
     /// Numbers to add.
     pub add: BTreeMap<String, Number>,
     /// Changes of part of an attribute, in order.
-    pub parts: Vec<(String, Part)>,
+    pub parts: Vec<(String, PartChange)>,
 }
 
 /// A change of part of an attribute.
 #[derive(Clone, Debug)]
-pub(super) enum Part {
+pub(super) enum PartChange {
     Insert(Value),
     Remove(Value),
     Append(Value),
@@ -35,7 +35,7 @@ pub(super) enum Part {
     AddEntry(String, Number),
 }
 
-impl Edits {
+impl OracleEdits {
     pub fn names(&self) -> BTreeSet<&str> {
         let whole = self.set.keys().chain(self.add.keys());
         whole
@@ -45,13 +45,13 @@ impl Edits {
     }
 
     /// Whether both change an attribute in ways that cannot both be.
-    pub fn clashes(&self, other: &Edits) -> bool {
+    pub fn clashes(&self, other: &OracleEdits) -> bool {
         let both_add = |name: &str| self.add.contains_key(name) && other.add.contains_key(name);
         self.names().intersection(&other.names()).any(|name| !both_add(name))
     }
 
     /// Adds what another step changes. None where a sum leaves the range of numbers.
-    pub fn join(&mut self, other: Edits) -> Option<()> {
+    pub fn join(&mut self, other: OracleEdits) -> Option<()> {
         self.set.extend(other.set);
         self.parts.extend(other.parts);
         for (name, number) in other.add {
@@ -91,34 +91,34 @@ fn sum(before: Option<&Value>, number: Number) -> Option<Value> {
 }
 
 /// An attribute after a change of part of it. A set without elements is absent.
-fn changed(before: Option<Value>, part: &Part) -> Option<Option<Value>> {
+fn changed(before: Option<Value>, part: &PartChange) -> Option<Option<Value>> {
     Some(match (part, before) {
-        (Part::Insert(Value::S(word)), Some(Value::Ss(mut words))) => {
+        (PartChange::Insert(Value::S(word)), Some(Value::Ss(mut words))) => {
             words.insert(word.clone());
             Some(Value::Ss(words))
         }
-        (Part::Insert(Value::S(word)), None) => Some(Value::Ss(BTreeSet::from([word.clone()]))),
-        (Part::Insert(Value::N(number)), Some(Value::Ns(mut numbers))) => {
+        (PartChange::Insert(Value::S(word)), None) => Some(Value::Ss(BTreeSet::from([word.clone()]))),
+        (PartChange::Insert(Value::N(number)), Some(Value::Ns(mut numbers))) => {
             numbers.insert(*number);
             Some(Value::Ns(numbers))
         }
-        (Part::Insert(Value::N(number)), None) => Some(Value::Ns(BTreeSet::from([*number]))),
-        (Part::Insert(_), _) => return None,
-        (Part::Remove(Value::S(word)), Some(Value::Ss(mut words))) => {
+        (PartChange::Insert(Value::N(number)), None) => Some(Value::Ns(BTreeSet::from([*number]))),
+        (PartChange::Insert(_), _) => return None,
+        (PartChange::Remove(Value::S(word)), Some(Value::Ss(mut words))) => {
             words.remove(word);
             Some(Value::Ss(words)).filter(|set| *set != Value::Ss(BTreeSet::new()))
         }
-        (Part::Remove(Value::N(number)), Some(Value::Ns(mut numbers))) => {
+        (PartChange::Remove(Value::N(number)), Some(Value::Ns(mut numbers))) => {
             numbers.remove(number);
             Some(Value::Ns(numbers)).filter(|set| *set != Value::Ns(BTreeSet::new()))
         }
-        (Part::Remove(_), before) => before,
-        (Part::Append(element), before) => {
+        (PartChange::Remove(_), before) => before,
+        (PartChange::Append(element), before) => {
             let mut list = before.as_ref().and_then(Value::as_list).unwrap_or_default().to_vec();
             list.push(element.clone());
             Some(Value::L(list))
         }
-        (Part::Entry(name, value), before) => {
+        (PartChange::Entry(name, value), before) => {
             let mut map = before.as_ref().and_then(Value::as_map).cloned().unwrap_or_default();
             match value {
                 Some(value) => map.insert(name.clone(), value.clone()),
@@ -126,7 +126,7 @@ fn changed(before: Option<Value>, part: &Part) -> Option<Option<Value>> {
             };
             Some(Value::M(map))
         }
-        (Part::AddEntry(name, number), before) => {
+        (PartChange::AddEntry(name, number), before) => {
             let mut map = before.as_ref().and_then(Value::as_map).cloned().unwrap_or_default();
             let sum = sum(map.get(name), *number)?;
             map.insert(name.clone(), sum);

@@ -10,8 +10,8 @@ use singlet_model::model::{IdempotencyNeed, LetValue, Step, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 use singlet_runtime::{Attributes, Caller, WriteRequest};
 
-use super::oracle::Outcome;
-use super::sequence::Sequence;
+use super::oracle::ExpectedOutcome;
+use super::sequence::WriteSequence;
 use super::world::Row;
 
 /// How often another write is drawn where one has no rows to change.
@@ -122,7 +122,7 @@ impl Draw {
         }
     }
 
-    /// The same with some writes drawn more often: those that others build on, and those that need many before them.
+    /// Draws some writes more often: those that others build on, and those that need many before them.
     #[must_use]
     pub fn favouring(mut self, writes: &[&str]) -> Self {
         self.favoured = writes.iter().map(|write| (*write).to_owned()).collect();
@@ -140,7 +140,7 @@ impl Draw {
     }
 
     /// A write and what is asked of it.
-    pub fn request(&mut self, sequence: &Sequence) -> Option<(String, WriteRequest)> {
+    pub fn request(&mut self, sequence: &WriteSequence) -> Option<(String, WriteRequest)> {
         let goal = match self.rng.u8(..100) {
             0..45 => Goal::Done,
             45..65 => Goal::Rare,
@@ -174,7 +174,7 @@ impl Draw {
     }
 
     /// A request that comes to what is wanted; else, of all that were tried, the one that comes to the rarest.
-    fn drawn(&mut self, sequence: &Sequence, goal: Goal) -> Option<(String, WriteRequest)> {
+    fn drawn(&mut self, sequence: &WriteSequence, goal: Goal) -> Option<(String, WriteRequest)> {
         let mut rarest: Option<(u64, (String, WriteRequest))> = None;
         let writes = if goal == Goal::Done { WRITES_TRIED } else { 1 };
         for _ in 0..writes {
@@ -198,10 +198,10 @@ impl Draw {
     }
 
     /// Remembers what came of a request.
-    pub fn saw(&mut self, write: &str, outcome: &Outcome) {
+    pub fn saw(&mut self, write: &str, outcome: &ExpectedOutcome) {
         *self.seen.entry((write.to_owned(), outcome.word())).or_default() += 1;
         if self.last.as_ref().is_some_and(|(last, _)| last == write) {
-            self.stopped = matches!(outcome, Outcome::Refused(_));
+            self.stopped = matches!(outcome, ExpectedOutcome::Refused(_));
         }
     }
 
@@ -211,7 +211,7 @@ impl Draw {
     }
 
     /// What is asked of a write.
-    fn asked(&mut self, sequence: &Sequence, write: &Write) -> WriteRequest {
+    fn asked(&mut self, sequence: &WriteSequence, write: &Write) -> WriteRequest {
         let mut about: Vec<EntityId> = write.all_steps().into_iter().filter_map(Step::entity).collect();
         about.extend(write.lets.iter().filter_map(|bound| match &bound.value {
             LetValue::Read(selection) => selection.entity(),
@@ -248,7 +248,7 @@ impl Draw {
     }
 
     /// A write; mostly one whose rows there are, and of three the one that was done least.
-    fn write<'s>(&mut self, sequence: &'s Sequence, goal: Goal) -> Option<&'s Write> {
+    fn write<'s>(&mut self, sequence: &'s WriteSequence, goal: Goal) -> Option<&'s Write> {
         if goal == Goal::Rare {
             return self.rng.choice(called_writes(sequence));
         }
@@ -262,7 +262,7 @@ impl Draw {
         Some(write)
     }
 
-    fn likely_write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
+    fn likely_write<'s>(&mut self, sequence: &'s WriteSequence) -> Option<&'s Write> {
         let mut write = self.any_write(sequence)?;
         for _ in 0..TRIES {
             let changed = write.all_steps().into_iter().filter(|step| {
@@ -280,7 +280,7 @@ impl Draw {
         Some(write)
     }
 
-    fn any_write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
+    fn any_write<'s>(&mut self, sequence: &'s WriteSequence) -> Option<&'s Write> {
         let writes = called_writes(sequence);
         let favoured = self.rng.choice(&self.favoured).filter(|_| self.rng.u8(..10) < 6);
         let favoured = favoured.and_then(|name| writes.iter().copied().find(|write| write.name == *name));
@@ -322,7 +322,7 @@ impl Draw {
         })
     }
 
-    fn version(&mut self, sequence: &Sequence, write: &Write, focus: Option<&Row>) -> Option<Number> {
+    fn version(&mut self, sequence: &WriteSequence, write: &Write, focus: Option<&Row>) -> Option<Number> {
         let often = if write.if_match_required { 85 } else { 8 };
         let (entity, row) = focus.filter(|_| self.rng.u8(..100) < often)?;
         let mut attributes = sequence.model().entity(*entity)?.attributes.iter();
@@ -336,7 +336,7 @@ impl Draw {
 }
 
 /// The writes that somebody may call: not those that only run after changes.
-fn called_writes(sequence: &Sequence) -> Vec<&Write> {
+fn called_writes(sequence: &WriteSequence) -> Vec<&Write> {
     let writes = sequence.model().writes.iter();
     writes
         .filter(|write| write.after.is_none() || write.http.is_some())

@@ -7,7 +7,7 @@ use singlet_model::types::{ObjectType, Type};
 use singlet_runtime::{Attributes, values};
 
 use super::draw::Draw;
-use super::sequence::Sequence;
+use super::sequence::WriteSequence;
 use super::world::Row;
 
 /// Texts that fit one type or another: names, codes, addresses, and characters that keys escape.
@@ -47,7 +47,7 @@ const TEXT_LONG: &str = "longer than any name that stands in a key";
 const TEXTS_USUAL: usize = 5;
 
 impl Draw {
-    pub(super) fn argument(&mut self, sequence: &Sequence, arg: &Argument, focus: Option<&Row>) -> Option<Value> {
+    pub(super) fn argument(&mut self, sequence: &WriteSequence, arg: &Argument, focus: Option<&Row>) -> Option<Value> {
         let odds = self.rng.u8(..100);
         if arg.optional || arg.default.is_some() {
             match odds {
@@ -71,13 +71,13 @@ impl Draw {
         known.or_else(|| self.fresh(sequence, &arg.ty, 0))
     }
 
-    fn known_anywhere(&mut self, sequence: &Sequence, arg: &Argument) -> Option<Value> {
+    fn known_anywhere(&mut self, sequence: &WriteSequence, arg: &Argument) -> Option<Value> {
         let all: Vec<&Row> = sequence.rows().iter().collect();
         self.known(sequence, arg, &all)
     }
 
     /// A value that some row has under that name, or else for an attribute of that type.
-    fn known(&mut self, sequence: &Sequence, arg: &Argument, rows: &[&Row]) -> Option<Value> {
+    fn known(&mut self, sequence: &WriteSequence, arg: &Argument, rows: &[&Row]) -> Option<Value> {
         let named = |attribute: &Attribute| attribute.name.eq_ignore_ascii_case(&arg.name);
         let typed = |attribute: &Attribute| attribute.ty == arg.ty && !matches!(arg.ty, Type::Bool | Type::Enum(_));
         let mut values = values_of(sequence, rows, &named);
@@ -89,7 +89,7 @@ impl Draw {
     }
 
     /// An element: an id that some row has, or anything.
-    fn element(&mut self, sequence: &Sequence, ty: &Type, depth: u8) -> Option<Value> {
+    fn element(&mut self, sequence: &WriteSequence, ty: &Type, depth: u8) -> Option<Value> {
         let rows: Vec<&Row> = sequence.rows().iter().collect();
         let known = values_of(sequence, &rows, &|attribute| attribute.ty == *ty);
         let known = self
@@ -99,7 +99,7 @@ impl Draw {
         known.cloned().or_else(|| self.fresh(sequence, ty, depth))
     }
 
-    fn fresh(&mut self, sequence: &Sequence, ty: &Type, depth: u8) -> Option<Value> {
+    fn fresh(&mut self, sequence: &WriteSequence, ty: &Type, depth: u8) -> Option<Value> {
         if depth > 3 {
             return None;
         }
@@ -154,7 +154,7 @@ impl Draw {
         })
     }
 
-    fn object(&mut self, sequence: &Sequence, object: &ObjectType, depth: u8) -> Option<Value> {
+    fn object(&mut self, sequence: &WriteSequence, object: &ObjectType, depth: u8) -> Option<Value> {
         let mut fields = Attributes::new();
         for field in &object.fields {
             if !field.optional || self.rng.bool() {
@@ -165,7 +165,7 @@ impl Draw {
     }
 }
 
-fn values_of<'s>(sequence: &Sequence, rows: &[&'s Row], wanted: &dyn Fn(&Attribute) -> bool) -> Vec<&'s Value> {
+fn values_of<'s>(sequence: &WriteSequence, rows: &[&'s Row], wanted: &dyn Fn(&Attribute) -> bool) -> Vec<&'s Value> {
     let mut values = Vec::new();
     for (id, row) in rows {
         let entity = sequence.model().entity(*id);

@@ -16,7 +16,7 @@ use super::world::Row;
 /// # Errors
 ///
 /// Where the store fails.
-pub async fn items(model: &Model, store: &Arc<dyn Store>) -> Result<Vec<Item>, RuntimeError> {
+pub async fn table_items(model: &Model, store: &Arc<dyn Store>) -> Result<Vec<Item>, RuntimeError> {
     let mut items = Vec::new();
     let mut start = None;
     loop {
@@ -40,11 +40,11 @@ pub async fn items(model: &Model, store: &Arc<dyn Store>) -> Result<Vec<Item>, R
 /// # Errors
 ///
 /// Where an item is not as the model has it.
-pub fn rows(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Vec<Row>, RuntimeError> {
+pub fn live_rows(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Vec<Row>, RuntimeError> {
     let mut rows = Vec::new();
     for item in items {
         if let Some(entity) = entity_of(model, item) {
-            let row = row::decode(model, entity, item, scope)?;
+            let row = row::decode_live(model, entity, item, scope)?;
             rows.extend(row.map(|row| (entity.id, row)));
         }
     }
@@ -56,7 +56,7 @@ pub fn rows(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Vec<Row>,
 /// # Errors
 ///
 /// Where an item is not as the model has it.
-pub fn difference(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Option<String>, RuntimeError> {
+pub fn items_difference(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Option<String>, RuntimeError> {
     let alive = |item: &&Item| !row::has_expired(model, item, scope.now) && !is_own(model, item);
     let there: BTreeMap<String, &Item> = items
         .iter()
@@ -66,7 +66,7 @@ pub fn difference(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Opt
     let mut meant: BTreeMap<String, Item> = BTreeMap::new();
     for item in there.values() {
         let Some(entity) = entity_of(model, item) else { continue };
-        let row = row::stored(entity, item)?;
+        let row = row::decode_as_stored(entity, item)?;
         for item in load::items_of_row(model, entity, &row, scope)? {
             if let Some(other) = meant.insert(key(model, &item), item.clone())
                 && other != item

@@ -11,12 +11,12 @@ use singlet_changes::{
 use singlet_runtime::{Attributes, Engine};
 use singlet_store::{ErrorKind, Store};
 
-use super::follows::{Follows, Places};
-use super::oracle::Outcome;
-use super::sequence::{Op, Sequence};
+use super::follows::{FollowSetting, FollowingWrites};
+use super::oracle::ExpectedOutcome;
+use super::sequence::{Op, WriteSequence};
 use super::tallied::compare_tallies;
 use super::unify::Made;
-use crate::bench::Given;
+use crate::bench::BenchGiven;
 use crate::choices::{CHOICES_TRIED_MAX, Choices};
 use crate::clocked::{Clocked, Mortal};
 use crate::interleaved::Interleaved;
@@ -47,10 +47,10 @@ pub struct FollowedOp {
 
 /// A table, who follows it, and what must be in it.
 pub struct FollowedSequence {
-    sequence: Sequence,
+    sequence: WriteSequence,
     store: Arc<Clocked>,
     /// What is still to run, by the oracle.
-    pub follows: Follows,
+    pub follows: FollowingWrites,
     settings: Attributes,
     now: i64,
     /// Whether something was left open, so that what the table holds is not known any more.
@@ -63,14 +63,14 @@ impl FollowedSequence {
     /// # Errors
     ///
     /// What is wrong with the model, or why the store has no table.
-    pub async fn open(text: &str, store: Arc<dyn Store>, given: Given) -> Result<Self, String> {
+    pub async fn open(text: &str, store: Arc<dyn Store>, given: BenchGiven) -> Result<Self, String> {
         let store = Clocked::around(store, NOW);
         let settings = given.settings.clone();
-        let sequence = Sequence::open(text, Arc::clone(&store) as Arc<dyn Store>, given).await?;
+        let sequence = WriteSequence::open(text, Arc::clone(&store) as Arc<dyn Store>, given).await?;
         let followed = FollowedSequence {
             sequence,
             store,
-            follows: Follows::default(),
+            follows: FollowingWrites::default(),
             settings,
             now: NOW,
             is_open: false,
@@ -80,7 +80,7 @@ impl FollowedSequence {
     }
 
     /// The operations and what must be in the table.
-    pub fn sequence(&self) -> &Sequence {
+    pub fn sequence(&self) -> &WriteSequence {
         &self.sequence
     }
 
@@ -89,20 +89,20 @@ impl FollowedSequence {
     /// # Errors
     ///
     /// How the engine, or what ran, differs from what is meant.
-    pub async fn step(&mut self, followed: &FollowedOp) -> Result<Outcome, String> {
+    pub async fn step(&mut self, followed: &FollowedOp) -> Result<ExpectedOutcome, String> {
         let op = &followed.op;
         self.move_clock(op.request.now).await?;
         if followed.rests {
             self.rest(followed.faults).await?;
         }
         if self.is_open {
-            return Ok(Outcome::Open);
+            return Ok(ExpectedOutcome::Open);
         }
         let before = self.sequence.oracle.rows.clone();
         let outcome = self.sequence.step(op).await?;
-        self.is_open |= outcome == Outcome::Open;
+        self.is_open |= outcome == ExpectedOutcome::Open;
         if self.is_open {
-            return Ok(Outcome::Open);
+            return Ok(ExpectedOutcome::Open);
         }
         let places = places_of(&self.sequence);
         let changed = (before.as_slice(), self.sequence.oracle.rows.as_slice());
@@ -327,8 +327,8 @@ impl FollowedSequence {
     }
 }
 
-fn places_of(sequence: &Sequence) -> Places<'_> {
-    Places {
+fn places_of(sequence: &WriteSequence) -> FollowSetting<'_> {
+    FollowSetting {
         model: &sequence.judge,
         setting: sequence.engine.setting(),
     }

@@ -15,7 +15,7 @@ use singlet_model::types::EntityId;
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Precondition, Scope, Setting, WriteRequest};
 
-use super::oracle::{Oracle, Outcome};
+use super::oracle::{ExpectedOutcome, Oracle};
 use super::world::{self, Row};
 use crate::choices::Choices;
 
@@ -30,7 +30,7 @@ type RowName = String;
 
 /// What happened to a row.
 #[derive(Clone, Debug)]
-pub(super) struct RowChange {
+pub(super) struct FollowedChange {
     entity: EntityId,
     row_name: RowName,
     kind: ChangeKind,
@@ -42,9 +42,9 @@ pub(super) struct RowChange {
 
 /// What is still to run, and how often writes ran.
 #[derive(Clone, Debug, Default)]
-pub struct Follows {
+pub struct FollowingWrites {
     /// Changes by row, those of a row in order.
-    queues: BTreeMap<RowName, VecDeque<(RowChange, usize)>>,
+    queues: BTreeMap<RowName, VecDeque<(FollowedChange, usize)>>,
     /// Writes that cannot be done for a change of a row: later ones wait behind it.
     parked: BTreeSet<(String, RowName)>,
     /// How many changes are parked.
@@ -63,7 +63,7 @@ pub struct Follows {
 /// Changes of a row that wait for a write to be tried again.
 #[derive(Clone, Debug)]
 struct Waiting {
-    changes: VecDeque<RowChange>,
+    changes: VecDeque<FollowedChange>,
     /// How often the first was refused.
     refused: usize,
     /// When it is tried next, in seconds; never, where it waits for an operator.
@@ -102,12 +102,12 @@ impl<'m> After<'m> {
 
 /// The model and its deployment.
 #[derive(Clone, Copy)]
-pub(super) struct Places<'a> {
+pub(super) struct FollowSetting<'a> {
     pub model: &'a Model,
     pub setting: &'a Setting,
 }
 
-impl Places<'_> {
+impl FollowSetting<'_> {
     fn scope<'s>(&'s self, now: i64, nothing: &'s Attributes, nobody: &'s Caller, bound: &'s Attributes) -> Scope<'s> {
         Scope {
             setting: self.setting,
@@ -125,7 +125,7 @@ impl Places<'_> {
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = self.scope(now, &nothing, &nobody, &nothing);
         match self.model.entity(*entity) {
-            Some(entity) => world::seen(entity, row, scope),
+            Some(entity) => world::live_row(entity, row, scope),
             None => Ok(None),
         }
     }
@@ -140,17 +140,17 @@ impl Places<'_> {
     fn waits_for_lapse(&self, entity: &Entity, row: &Row, now: i64) -> Result<bool, EvaluateError> {
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = self.scope(now, &nothing, &nobody, &nothing);
-        let lapsed = world::lapsed(entity, &row.1, scope)?;
+        let lapsed = world::lapsed_row(entity, &row.1, scope)?;
         let change = self.change(row, ChangeKind::Updated, (&lapsed, Some(&row.1)));
         Ok(self.is_lapsed(row, &lapsed) && change.runs_something(self.model))
     }
 
     fn row_name(&self, (entity, row): &Row) -> RowName {
-        format!("{entity:?} {:?}", world::identity(self.model, *entity, row))
+        format!("{entity:?} {:?}", world::row_identity(self.model, *entity, row))
     }
 
-    fn change(&self, of: &Row, kind: ChangeKind, (row, before): (&Attributes, Option<&Attributes>)) -> RowChange {
-        RowChange {
+    fn change(&self, of: &Row, kind: ChangeKind, (row, before): (&Attributes, Option<&Attributes>)) -> FollowedChange {
+        FollowedChange {
             entity: of.0,
             row_name: self.row_name(of),
             kind,
@@ -171,7 +171,7 @@ impl Places<'_> {
     }
 }
 
-impl Follows {
+impl FollowingWrites {
     /// Whether nothing is left to run.
     pub fn is_empty(&self) -> bool {
         self.queues.is_empty()
@@ -180,7 +180,7 @@ impl Follows {
     /// Takes up what an operation at an instant changed.
     pub(super) fn take_up(
         &mut self,
-        places: Places<'_>,
+        places: FollowSetting<'_>,
         (before, after): (&[Row], &[Row]),
         now: i64,
     ) -> Result<(), EvaluateError> {
@@ -224,13 +224,13 @@ impl Follows {
         Ok(())
     }
 
-    fn queue(&mut self, change: RowChange) {
+    fn queue(&mut self, change: FollowedChange) {
         let queue = self.queues.entry(change.row_name.clone()).or_default();
         queue.push_back((change, 0));
     }
 
     /// Stores what time has done by an instant to rows, where a write runs after that.
-    fn store_due(&mut self, places: Places<'_>, oracle: &mut Oracle, now: i64) -> Result<(), EvaluateError> {
+    fn store_due(&mut self, places: FollowSetting<'_>, oracle: &mut Oracle, now: i64) -> Result<(), EvaluateError> {
         let mut kept = Vec::new();
         for row in std::mem::take(&mut oracle.rows) {
             let entity = places.model.entity(row.0).filter(|entity| entity.history.is_none());
@@ -250,7 +250,7 @@ impl Follows {
                 }
                 Some(seen) if places.is_lapsed(&row, &seen) => {
                     let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
-                    let seen = world::computed(entity, seen, places.scope(now, &nothing, &nobody, &nothing))?;
+                    let seen = world::compute_row(entity, seen, places.scope(now, &nothing, &nobody, &nothing))?;
                     change = Some(places.change(&row, ChangeKind::Updated, (&seen, Some(&row.1))));
                     later = Some((row.0, seen));
                 }
@@ -271,7 +271,7 @@ impl Follows {
     /// Runs all that is to run at an instant, until nothing is left: the values that were made up.
     pub(super) fn come_to_rest(
         &mut self,
-        places: Places<'_>,
+        places: FollowSetting<'_>,
         oracle: &mut Oracle,
         now: i64,
         choices: &Choices,
@@ -306,7 +306,7 @@ impl Follows {
     /// Runs the next write after the first change of a row.
     fn run_next(
         &mut self,
-        places: Places<'_>,
+        places: FollowSetting<'_>,
         oracle: &mut Oracle,
         name: &RowName,
         now: i64,
@@ -338,7 +338,7 @@ impl Follows {
     }
 
     /// Has another system told of a change.
-    fn tell(&mut self, places: Places<'_>, webhook: &Webhook, change: &RowChange) {
+    fn tell(&mut self, places: FollowSetting<'_>, webhook: &Webhook, change: &FollowedChange) {
         let trigger = &webhook.after;
         if !change.is_event(places.model, trigger) {
             return;
@@ -384,7 +384,7 @@ impl Follows {
     /// Tries the first of the changes again that wait for a write.
     fn try_again(
         &mut self,
-        places: Places<'_>,
+        places: FollowSetting<'_>,
         oracle: &mut Oracle,
         name: &(String, RowName),
         now: i64,
@@ -404,25 +404,25 @@ impl Follows {
             return Ok(made);
         };
         match ended {
-            Ended::Done => {
+            FollowedRunEnd::Done => {
                 waiting.changes.pop_front();
                 (waiting.refused, waiting.next_at) = (0, Some(now.div_euclid(1_000)));
                 if waiting.changes.is_empty() {
                     self.waiting.remove(name);
                 }
             }
-            Ended::Refused => waiting.refuse(now),
-            Ended::Impossible => waiting.next_at = None,
+            FollowedRunEnd::Refused => waiting.refuse(now),
+            FollowedRunEnd::Impossible => waiting.next_at = None,
         }
         Ok(made)
     }
 
     fn run(
         &mut self,
-        places: Places<'_>,
+        places: FollowSetting<'_>,
         oracle: &mut Oracle,
         (write, trigger): (&Write, &Trigger),
-        change: &RowChange,
+        change: &FollowedChange,
         now: i64,
     ) -> Result<Vec<String>, EvaluateError> {
         if !change.is_event(places.model, trigger) {
@@ -450,8 +450,8 @@ impl Follows {
         }
         let (ended, made) = self.evaluated(places, oracle, (write, trigger), change, now)?;
         match ended {
-            Ended::Done => {}
-            Ended::Refused if trigger.retries_refusals => {
+            FollowedRunEnd::Done => {}
+            FollowedRunEnd::Refused if trigger.retries_refusals => {
                 let mut waiting = Waiting {
                     changes: VecDeque::from([change.clone()]),
                     refused: 0,
@@ -460,8 +460,8 @@ impl Follows {
                 waiting.refuse(now);
                 self.waiting.insert(name, waiting);
             }
-            Ended::Refused => {}
-            Ended::Impossible => self.park(write, change),
+            FollowedRunEnd::Refused => {}
+            FollowedRunEnd::Impossible => self.park(write, change),
         }
         Ok(made)
     }
@@ -469,12 +469,12 @@ impl Follows {
     /// Runs a write after a change: how that ended, and the values that were made up.
     fn evaluated(
         &mut self,
-        places: Places<'_>,
+        places: FollowSetting<'_>,
         oracle: &mut Oracle,
         (write, trigger): (&Write, &Trigger),
-        change: &RowChange,
+        change: &FollowedChange,
         now: i64,
-    ) -> Result<(Ended, Vec<String>), EvaluateError> {
+    ) -> Result<(FollowedRunEnd, Vec<String>), EvaluateError> {
         let words = change.words();
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = places.scope(0, &nothing, &nobody, &words);
@@ -486,7 +486,7 @@ impl Follows {
             };
             match value {
                 Ok(value) => args.extend(value.map(|value| (name.clone(), value))),
-                Err(_) => return Ok((Ended::Impossible, Vec::new())),
+                Err(_) => return Ok((FollowedRunEnd::Impossible, Vec::new())),
             }
         }
         self.run_count += 1;
@@ -501,15 +501,15 @@ impl Follows {
         let meant = oracle.meant_after((places.model, places.setting), write, (&request, &words), number);
         let runs = self.runs.entry(write.name.clone()).or_default();
         let ended = match &meant.outcome {
-            Outcome::Done { .. } => {
+            ExpectedOutcome::Done { .. } => {
                 runs.0 += 1;
-                Ended::Done
+                FollowedRunEnd::Done
             }
-            Outcome::Refused(_) => {
+            ExpectedOutcome::Refused(_) => {
                 runs.1 += 1;
-                Ended::Refused
+                FollowedRunEnd::Refused
             }
-            _ => Ended::Impossible,
+            _ => FollowedRunEnd::Impossible,
         };
         let before = oracle.rows.clone();
         let made = meant.made.clone();
@@ -518,21 +518,21 @@ impl Follows {
         Ok((ended, made))
     }
 
-    fn park(&mut self, write: &Write, change: &RowChange) {
+    fn park(&mut self, write: &Write, change: &FollowedChange) {
         self.parked_changes += 1;
         self.parked.insert((write.name.clone(), change.row_name.clone()));
     }
 }
 
 /// How a run ended.
-enum Ended {
+enum FollowedRunEnd {
     Done,
     Refused,
     /// It cannot be done for this change.
     Impossible,
 }
 
-impl RowChange {
+impl FollowedChange {
     /// What expressions know of it.
     fn words(&self) -> Attributes {
         let mut words = Attributes::from([(Word::Changed.as_str().to_owned(), Value::M(self.row.clone()))]);

@@ -12,7 +12,7 @@ use singlet_model::model::Entity;
 use singlet_model::types::{EntityId, Type};
 use singlet_runtime::Attributes;
 
-use super::steps::Operation;
+use super::steps::OperationSteps;
 use super::world::{self, Identity};
 
 /// One row.
@@ -76,7 +76,7 @@ impl Trace {
     }
 }
 
-impl Operation<'_> {
+impl OperationSteps<'_> {
     /// A condition does not hold that must.
     pub(super) fn note_obstacle(&self, condition: &Expr, own: Option<(EntityId, &Attributes)>) {
         if self.frame.trace.is_on {
@@ -103,12 +103,15 @@ impl Operation<'_> {
 
     /// A row stands where another should.
     pub(super) fn note_in_the_way(&self, entity: EntityId, row: &Attributes) {
-        self.propose(Mend::Remove((entity, world::identity(self.frame.model, entity, row))));
+        self.propose(Mend::Remove((
+            entity,
+            world::row_identity(self.frame.model, entity, row),
+        )));
     }
 
     /// A row is in none of the states from which it can be moved.
     pub(super) fn note_state(&self, entity: &Entity, row: &Attributes, from: &[String]) {
-        let which = (entity.id, world::identity(self.frame.model, entity.id, row));
+        let which = (entity.id, world::row_identity(self.frame.model, entity.id, row));
         let of = entity.states.as_ref().map(|states| &states.of);
         for (state, of) in from.iter().zip(of.into_iter().cycle()) {
             self.propose(Mend::Set(which.clone(), of.clone(), Some(Value::S(state.clone()))));
@@ -123,7 +126,7 @@ impl Operation<'_> {
 
     fn mends_of(&self, condition: &Expr, own: Option<(EntityId, &Attributes)>) -> Vec<Mend> {
         let making = self.making(own.map(|(_, row)| row));
-        let place = Place {
+        let place = ConditionSite {
             model: self.frame.model,
             environment: &making,
             own,
@@ -133,7 +136,7 @@ impl Operation<'_> {
 }
 
 /// What a row must have for the equalities of a condition to hold.
-pub(super) fn equalities(filter: &Expr, environment: &dyn Environment) -> Attributes {
+pub(super) fn wanted_equalities(filter: &Expr, environment: &dyn Environment) -> Attributes {
     let mut known = Attributes::new();
     for conjunct in filter.conjuncts() {
         let ExprKind::Binary(BinaryOp::Eq, left, right) = &conjunct.kind else {
@@ -152,7 +155,7 @@ pub(super) fn equalities(filter: &Expr, environment: &dyn Environment) -> Attrib
 }
 
 /// Where a condition is asked.
-pub(crate) struct Place<'a> {
+pub(crate) struct ConditionSite<'a> {
     pub model: &'a Model,
     pub environment: &'a dyn Environment,
     /// The row whose attributes stand bare.
@@ -160,13 +163,13 @@ pub(crate) struct Place<'a> {
 }
 
 /// What a side of a comparison can be changed by.
-enum Side {
+enum MendableSide {
     Row(Which, String, Type),
     Argument(String, Type),
     Claim(String),
 }
 
-impl Place<'_> {
+impl ConditionSite<'_> {
     /// Changes after which a condition may hold, or may not.
     pub fn mends(&self, expr: &Expr, wanted: bool) -> Vec<Mend> {
         let mut mends = Vec::new();
@@ -196,8 +199,8 @@ impl Place<'_> {
             ExprKind::Call(_, args) => {
                 let sides = args.iter().filter_map(|arg| self.side(arg));
                 mends.extend(sides.filter_map(|side| match side {
-                    Side::Row(which, name, _) => Some(Mend::Other(which, name)),
-                    Side::Argument(..) | Side::Claim(_) => None,
+                    MendableSide::Row(which, name, _) => Some(Mend::Other(which, name)),
+                    MendableSide::Argument(..) | MendableSide::Claim(_) => None,
                 }));
             }
             _ => {
@@ -212,8 +215,8 @@ impl Place<'_> {
     fn compared(&self, op: BinaryOp, left: &Expr, right: &Expr, wanted: bool, mends: &mut Vec<Mend>) {
         let Some(side) = self.side(left) else { return };
         let ty = match &side {
-            Side::Row(_, _, ty) | Side::Argument(_, ty) => ty.clone(),
-            Side::Claim(_) => Type::text(),
+            MendableSide::Row(_, _, ty) | MendableSide::Argument(_, ty) => ty.clone(),
+            MendableSide::Claim(_) => Type::text(),
         };
         if op == BinaryOp::In {
             let Ok(Some(Value::L(all))) = evaluate(right, self.environment) else {
@@ -247,46 +250,46 @@ impl Place<'_> {
         }
     }
 
-    fn again(&self, side: &Side) -> Side {
+    fn again(&self, side: &MendableSide) -> MendableSide {
         match side {
-            Side::Row(which, name, ty) => Side::Row(which.clone(), name.clone(), ty.clone()),
-            Side::Argument(name, ty) => Side::Argument(name.clone(), ty.clone()),
-            Side::Claim(name) => Side::Claim(name.clone()),
+            MendableSide::Row(which, name, ty) => MendableSide::Row(which.clone(), name.clone(), ty.clone()),
+            MendableSide::Argument(name, ty) => MendableSide::Argument(name.clone(), ty.clone()),
+            MendableSide::Claim(name) => MendableSide::Claim(name.clone()),
         }
     }
 
-    fn side(&self, expr: &Expr) -> Option<Side> {
+    fn side(&self, expr: &Expr) -> Option<MendableSide> {
         match &expr.kind {
-            ExprKind::Arg(name) => Some(Side::Argument(name.clone(), expr.ty.clone())),
-            ExprKind::Caller(name) => Some(Side::Claim(name.clone())),
+            ExprKind::Arg(name) => Some(MendableSide::Argument(name.clone(), expr.ty.clone())),
+            ExprKind::Caller(name) => Some(MendableSide::Claim(name.clone())),
             ExprKind::Attribute(name) => {
                 let (entity, row) = self.own?;
-                let which = (entity, world::identity(self.model, entity, row));
-                Some(Side::Row(which, name.clone(), expr.ty.clone()))
+                let which = (entity, world::row_identity(self.model, entity, row));
+                Some(MendableSide::Row(which, name.clone(), expr.ty.clone()))
             }
             ExprKind::Field(base, name) => {
                 let Type::Row(entity) = base.ty else { return None };
                 let row = evaluate(base, self.environment).ok()??;
-                let which = (entity, world::identity(self.model, entity, row.as_map()?));
-                Some(Side::Row(which, name.clone(), expr.ty.clone()))
+                let which = (entity, world::row_identity(self.model, entity, row.as_map()?));
+                Some(MendableSide::Row(which, name.clone(), expr.ty.clone()))
             }
             _ => None,
         }
     }
 }
 
-fn changed(side: Side, value: Option<Value>) -> Option<Mend> {
+fn changed(side: MendableSide, value: Option<Value>) -> Option<Mend> {
     Some(match side {
-        Side::Row(which, name, _) => Mend::Set(which, name, value),
-        Side::Argument(name, _) => Mend::Argument(name, value?),
-        Side::Claim(name) => Mend::Claim(name, value?),
+        MendableSide::Row(which, name, _) => Mend::Set(which, name, value),
+        MendableSide::Argument(name, _) => Mend::Argument(name, value?),
+        MendableSide::Claim(name) => Mend::Claim(name, value?),
     })
 }
 
-fn otherwise(side: Side) -> Option<Mend> {
+fn otherwise(side: MendableSide) -> Option<Mend> {
     match side {
-        Side::Row(which, name, _) => Some(Mend::Other(which, name)),
-        Side::Argument(..) | Side::Claim(_) => None,
+        MendableSide::Row(which, name, _) => Some(Mend::Other(which, name)),
+        MendableSide::Argument(..) | MendableSide::Claim(_) => None,
     }
 }
 

@@ -32,5 +32,5 @@ pub use by_hand::names_a_call;
 pub(crate) use by_hand::why_not_by_hand;
 pub use draw::Draw;
 pub use followed::{FollowedOp, FollowedSequence};
-pub use oracle::Outcome;
-pub use sequence::{Op, Sequence};
+pub use oracle::ExpectedOutcome;
+pub use sequence::{Op, WriteSequence};

@@ -12,14 +12,14 @@ use singlet_model::types::EntityId;
 use singlet_runtime::{Attributes, Refused, Scope, Setting, WriteRequest};
 
 use super::mends::Trace;
-use super::request::{Recorded, RequestId, kept_until};
-use super::steps::{Operation, same_item_refusal};
+use super::request::{RecordedAnswer, RequestId, kept_until};
+use super::steps::{OperationSteps, same_item_refusal};
 use super::world::{self, Row};
 use crate::choices::Choices;
 
 /// What must become of an operation.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum ExpectedOutcome {
     /// It is done.
     Done {
         /// 200, 201, 204, or what the model says.
@@ -52,21 +52,21 @@ pub enum Outcome {
     Open,
 }
 
-impl Outcome {
+impl ExpectedOutcome {
     /// In a word: `done`, `replayed`, a refusal's name, or why it was not looked at.
     pub fn word(&self) -> String {
         match self {
-            Outcome::Done { replayed: true, .. } => "replayed".to_owned(),
-            Outcome::Done { .. } => "done".to_owned(),
-            Outcome::Refused(any) => any.first().map(|first| first.name.clone()).unwrap_or_default(),
+            ExpectedOutcome::Done { replayed: true, .. } => "replayed".to_owned(),
+            ExpectedOutcome::Done { .. } => "done".to_owned(),
+            ExpectedOutcome::Refused(any) => any.first().map(|first| first.name.clone()).unwrap_or_default(),
             other => format!("{other:?}"),
         }
     }
 }
 
-impl From<EvaluateError> for Outcome {
+impl From<EvaluateError> for ExpectedOutcome {
     fn from(_: EvaluateError) -> Self {
-        Outcome::BadRequest
+        ExpectedOutcome::BadRequest
     }
 }
 
@@ -76,16 +76,16 @@ pub struct Oracle {
     /// The rows, as they were last written.
     pub rows: Vec<Row>,
     /// Answers by request.
-    pub(super) records: BTreeMap<RequestId, Recorded>,
+    pub(super) records: BTreeMap<RequestId, RecordedAnswer>,
     /// How far operations came that stopped on their way.
-    progress: BTreeMap<String, Progress>,
+    progress: BTreeMap<String, OracleProgress>,
 }
 
 /// What an operation would make of everything.
 #[derive(Debug)]
-pub struct Meant {
+pub struct MeantWrite {
     /// What becomes of it.
-    pub outcome: Outcome,
+    pub outcome: ExpectedOutcome,
     /// The rows afterwards.
     pub rows: Vec<Row>,
     /// Values that were made up.
@@ -94,12 +94,12 @@ pub struct Meant {
     pub(super) leaves_a_row: bool,
     /// What was chosen where the model leaves something open.
     pub(super) choices: Choices,
-    record: Option<(RequestId, Recorded)>,
-    progress: Option<(String, Option<Progress>)>,
+    record: Option<(RequestId, RecordedAnswer)>,
+    progress: Option<(String, Option<OracleProgress>)>,
 }
 
 #[derive(Clone, Debug)]
-struct Progress {
+struct OracleProgress {
     step: usize,
     element: usize,
     done: u64,
@@ -117,10 +117,10 @@ struct Progress {
 type Turned = String;
 
 fn turned(model: &Model, entity: EntityId, row: &Attributes) -> Turned {
-    format!("{entity:?} {:?}", world::identity(model, entity, row))
+    format!("{entity:?} {:?}", world::row_identity(model, entity, row))
 }
 
-impl Meant {
+impl MeantWrite {
     /// Leaves nothing for a request that comes again.
     pub(super) fn forget_request(&mut self) {
         self.record = None;
@@ -134,7 +134,7 @@ impl Meant {
         }
         let recorded = self.record.iter_mut().map(|(_, recorded)| &mut recorded.outcome);
         for outcome in recorded.chain([&mut self.outcome]) {
-            if let Outcome::Done { value: Some(value), .. } = outcome {
+            if let ExpectedOutcome::Done { value: Some(value), .. } = outcome {
                 *value = made.put(value);
             }
         }
@@ -195,7 +195,7 @@ pub(super) struct Making<'a> {
     pub scope: Scope<'a>,
     pub maker: &'a Maker,
     /// The operation whose rows are known; none before there is one.
-    pub operation: Option<&'a Operation<'a>>,
+    pub operation: Option<&'a OperationSteps<'a>>,
     /// Whether rows are seen as they become.
     pub becoming: bool,
 }
@@ -246,7 +246,7 @@ impl Environment for Making<'_> {
 
 /// What stays the same while an operation is looked at.
 #[derive(Clone, Copy)]
-pub(super) struct Frame<'a> {
+pub(super) struct OracleFrame<'a> {
     pub model: &'a Model,
     pub setting: &'a Setting,
     pub write: &'a Write,
@@ -263,11 +263,18 @@ pub(super) struct Frame<'a> {
 
 impl Oracle {
     /// What an operation must come to. The number tells what it makes up from what others do.
-    pub fn meant(&self, model: &Model, setting: &Setting, write: &Write, request: &WriteRequest, number: u64) -> Meant {
+    pub fn meant(
+        &self,
+        model: &Model,
+        setting: &Setting,
+        write: &Write,
+        request: &WriteRequest,
+        number: u64,
+    ) -> MeantWrite {
         self.meant_traced((model, setting), write, request, number, &Trace::default())
     }
 
-    /// The same on one of the ways through what the model leaves open.
+    /// What an operation must come to on one of the ways through what the model leaves open.
     pub(super) fn meant_choosing(
         &self,
         (model, setting): (&Model, &Setting),
@@ -275,7 +282,7 @@ impl Oracle {
         request: &WriteRequest,
         number: u64,
         choices: Choices,
-    ) -> Meant {
+    ) -> MeantWrite {
         let maker = Maker::choosing(number, choices);
         self.meant_made((model, setting), write, (request, None), maker, &Trace::default())
     }
@@ -287,12 +294,12 @@ impl Oracle {
         write: &Write,
         (request, cause): (&WriteRequest, &Attributes),
         number: u64,
-    ) -> Meant {
+    ) -> MeantWrite {
         let maker = Maker::of_operation(number);
         self.meant_made(places, write, (request, Some(cause)), maker, &Trace::default())
     }
 
-    /// The same, with what would have to be otherwise for it to be done.
+    /// What an operation must come to; the trace gets what would have to be otherwise for it to be done.
     pub(crate) fn meant_traced(
         &self,
         (model, setting): (&Model, &Setting),
@@ -300,7 +307,7 @@ impl Oracle {
         request: &WriteRequest,
         number: u64,
         trace: &Trace,
-    ) -> Meant {
+    ) -> MeantWrite {
         self.meant_made(
             (model, setting),
             write,
@@ -317,8 +324,8 @@ impl Oracle {
         (request, cause): (&WriteRequest, Option<&Attributes>),
         maker: Maker,
         trace: &Trace,
-    ) -> Meant {
-        let frame = Frame {
+    ) -> MeantWrite {
+        let frame = OracleFrame {
             model,
             setting,
             write,
@@ -329,8 +336,8 @@ impl Oracle {
             by_hand: false,
             cause,
         };
-        let mut meant = Meant {
-            outcome: Outcome::BadRequest,
+        let mut meant = MeantWrite {
+            outcome: ExpectedOutcome::BadRequest,
             rows: self.rows.clone(),
             made: Vec::new(),
             leaves_a_row: false,
@@ -342,7 +349,7 @@ impl Oracle {
             Ok(outcome) | Err(outcome) => outcome,
         };
         // That one item would be changed in two ways is known from the request, and may be said before what rows say.
-        if let Outcome::Refused(any) = &mut meant.outcome
+        if let ExpectedOutcome::Refused(any) = &mut meant.outcome
             && self.is_changed_twice(frame)
         {
             any.extend(same_item_refusal());
@@ -353,7 +360,7 @@ impl Oracle {
     }
 
     /// Takes what an operation made of everything.
-    pub fn accept(&mut self, meant: Meant) {
+    pub fn accept(&mut self, meant: MeantWrite) {
         self.rows = meant.rows;
         self.records.extend(meant.record);
         if let Some((place, progress)) = meant.progress {
@@ -363,35 +370,35 @@ impl Oracle {
     }
 
     /// Whether an operation changes one item in two ways, whatever rows there are.
-    fn is_changed_twice(&self, frame: Frame<'_>) -> bool {
-        let Ok(args) = super::request::arguments(frame) else {
+    fn is_changed_twice(&self, frame: OracleFrame<'_>) -> bool {
+        let Ok(args) = super::request::filled_arguments(frame) else {
             return false;
         };
         let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.again());
-        let frame = Frame {
+        let frame = OracleFrame {
             lenient: true,
             maker: &maker,
             trace: &Trace::default(),
             ..frame
         };
-        let mut operation = Operation::new(frame, &self.rows, args);
+        let mut operation = OperationSteps::new(frame, &self.rows, args);
         if frame.write.bulk || operation.prepare().is_err() {
             return false;
         }
         match operation.steps(&frame.write.steps) {
-            Err(Outcome::Refused(any)) => any.iter().any(|refused| refused.name == "same_item"),
+            Err(ExpectedOutcome::Refused(any)) => any.iter().any(|refused| refused.name == "same_item"),
             _ => false,
         }
     }
 
-    fn done(&self, frame: Frame<'_>, meant: &mut Meant) -> Result<Outcome, Outcome> {
-        let args = super::request::arguments(frame)?;
+    fn done(&self, frame: OracleFrame<'_>, meant: &mut MeantWrite) -> Result<ExpectedOutcome, ExpectedOutcome> {
+        let args = super::request::filled_arguments(frame)?;
         // Nobody asks for what runs after a change, and it is never asked for again.
         let id = match frame.cause {
             Some(_) => None,
             None => {
-                super::request::admit(frame, &args)?;
-                super::request::id(frame, &args)?
+                super::request::admit_caller(frame, &args)?;
+                super::request::request_id(frame, &args)?
             }
         };
         if let Some(id) = &id
@@ -402,7 +409,7 @@ impl Oracle {
         let outcome = match frame.write.bulk {
             true => self.bulk(frame, args, meant)?,
             false => {
-                let mut operation = Operation::new(frame, &self.rows, args);
+                let mut operation = OperationSteps::new(frame, &self.rows, args);
                 operation.prepare()?;
                 let done = operation.steps(&frame.write.steps);
                 operation.kept(done)?;
@@ -413,13 +420,18 @@ impl Oracle {
             }
         };
         if let Some(id) = id {
-            meant.record = Some((id, super::request::recorded(frame, &outcome)?));
+            meant.record = Some((id, super::request::recorded_answer(frame, &outcome)?));
         }
         Ok(outcome)
     }
 
     /// Each step, and each turn of an outermost loop, by itself and in order.
-    fn bulk(&self, frame: Frame<'_>, args: Attributes, meant: &mut Meant) -> Result<Outcome, Outcome> {
+    fn bulk(
+        &self,
+        frame: OracleFrame<'_>,
+        args: Attributes,
+        meant: &mut MeantWrite,
+    ) -> Result<ExpectedOutcome, ExpectedOutcome> {
         let request = frame.request;
         let place = format!(
             "{} {:?} {:?} {:?}",
@@ -437,9 +449,9 @@ impl Oracle {
         let mut progress = match known {
             Some(progress) => progress,
             None => {
-                let mut operation = Operation::new(frame, &self.rows, args.clone());
+                let mut operation = OperationSteps::new(frame, &self.rows, args.clone());
                 operation.prepare()?;
-                Progress {
+                OracleProgress {
                     step: 0,
                     element: 0,
                     done: 0,
@@ -455,7 +467,7 @@ impl Oracle {
             now: progress.now,
             ..request.clone()
         };
-        let frame = Frame {
+        let frame = OracleFrame {
             request: &began,
             ..frame
         };
@@ -469,9 +481,9 @@ impl Oracle {
                     continue;
                 }
                 if resumed && row.as_ref().is_some_and(|row| !progress.known.contains(row)) {
-                    return Err(Outcome::Open);
+                    return Err(ExpectedOutcome::Open);
                 }
-                let mut turn = Operation::new(frame, &meant.rows, args.clone());
+                let mut turn = OperationSteps::new(frame, &meant.rows, args.clone());
                 turn.bound = progress.bound.clone();
                 let done = match element {
                     Some((name, element)) => {
@@ -488,7 +500,7 @@ impl Oracle {
                         progress.done += u64::from(step.repeat.is_some());
                     }
                     // What is gone was somebody else's, or this operation's own before it stopped.
-                    Err(Outcome::Refused(why))
+                    Err(ExpectedOutcome::Refused(why))
                         if (resumed || turns > 0) && why.iter().all(|refused| refused.status == 404) => {}
                     Err(why) => {
                         let rows = meant.rows.iter();
@@ -509,7 +521,7 @@ impl Oracle {
             progress.seen.clear();
         }
         meant.progress = Some((place, None));
-        let mut last = Operation::new(frame, &meant.rows, args);
+        let mut last = OperationSteps::new(frame, &meant.rows, args);
         last.bound = progress.bound;
         let done = i64::try_from(progress.done).unwrap_or(i64::MAX);
         last.bound.insert("done".to_owned(), Value::N(Number::from(done)));
@@ -521,16 +533,16 @@ type Bound = (Value, Option<(singlet_model::types::EntityId, Attributes)>);
 
 /// What a step is done for: once, or for each element that is left.
 fn elements(
-    frame: Frame<'_>,
+    frame: OracleFrame<'_>,
     step: &Step,
     rows: &[Row],
     args: &Attributes,
-    progress: &Progress,
-) -> Result<Vec<Option<(String, Bound)>>, Outcome> {
+    progress: &OracleProgress,
+) -> Result<Vec<Option<(String, Bound)>>, ExpectedOutcome> {
     let Some((name, list)) = &step.repeat else {
         return Ok(vec![None]);
     };
-    let mut operation = Operation::new(frame, rows, args.clone());
+    let mut operation = OperationSteps::new(frame, rows, args.clone());
     operation.bound = progress.bound.clone();
     let elements = operation.elements(list)?.into_iter().skip(progress.element);
     Ok(elements.map(|element| Some((name.clone(), element))).collect())

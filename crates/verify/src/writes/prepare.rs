@@ -5,17 +5,17 @@ use singlet_model::evaluate::evaluate_bound;
 use singlet_model::expression::ExprKind;
 use singlet_model::model::{Let, LetValue, SelectionKind};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::{Default as Why, default_name};
+use singlet_plan::write::{DefaultRefusal, default_name};
 use singlet_runtime::{Attributes, Refused};
 
-use super::mends::equalities;
-use super::oracle::Outcome;
+use super::mends::wanted_equalities;
+use super::oracle::ExpectedOutcome;
 use super::request::{first_bound, version_of};
-use super::steps::{Operation, refused};
+use super::steps::{OperationSteps, refused_step};
 
-impl<'a> Operation<'a> {
+impl<'a> OperationSteps<'a> {
     /// Names, who may, the version, and what is required.
-    pub fn prepare(&mut self) -> Result<(), Outcome> {
+    pub fn prepare(&mut self) -> Result<(), ExpectedOutcome> {
         let write = self.frame.write;
         for bound in &write.lets {
             match self.bind_let(bound) {
@@ -34,7 +34,7 @@ impl<'a> Operation<'a> {
                 let row = name.and_then(|name| self.touched.get(*self.names.get(name)?));
                 return Err(match row {
                     Some(row) => self.not_found(row.entity)?,
-                    None => refused(Refused {
+                    None => refused_step(Refused {
                         name: "not_found".to_owned(),
                         status: 404,
                         shown: Attributes::new(),
@@ -46,13 +46,13 @@ impl<'a> Operation<'a> {
         for requirement in &write.requirements {
             if !self.holds(&requirement.condition, None)? {
                 self.note_obstacle(&requirement.condition, None);
-                return Err(refused(self.required(requirement, None)?));
+                return Err(refused_step(self.required(requirement, None)?));
             }
         }
         Ok(())
     }
 
-    fn bind_let(&mut self, bound: &Let) -> Result<(), Outcome> {
+    fn bind_let(&mut self, bound: &Let) -> Result<(), ExpectedOutcome> {
         let (entity, at) = match &bound.value {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => {
@@ -78,12 +78,12 @@ impl<'a> Operation<'a> {
                 }
                 let found = self.found(selection)?;
                 if selection.order.is_empty() && found.len() > 1 {
-                    return Err(Outcome::Several);
+                    return Err(ExpectedOutcome::Several);
                 }
                 let found = found.into_iter().next();
                 let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
                 if let Some(filter) = selection.filter.as_ref().filter(|_| at.is_none()) {
-                    self.note_missing(entity, at, equalities(filter, &self.making(None)));
+                    self.note_missing(entity, at, wanted_equalities(filter, &self.making(None)));
                 }
                 (entity, at)
             }
@@ -100,17 +100,17 @@ impl<'a> Operation<'a> {
         }
     }
 
-    fn not_found(&self, entity: EntityId) -> Result<Outcome, Outcome> {
+    fn not_found(&self, entity: EntityId) -> Result<ExpectedOutcome, ExpectedOutcome> {
         let entity = self.entity(entity)?;
-        Ok(refused(Refused {
-            name: default_name(&entity.name, &Why::Absent),
+        Ok(refused_step(Refused {
+            name: default_name(&entity.name, &DefaultRefusal::Absent),
             status: 404,
             shown: Attributes::new(),
         }))
     }
 
     /// The version that the caller asked for is looked at before anything is required.
-    fn check_version(&mut self) -> Result<(), Outcome> {
+    fn check_version(&mut self) -> Result<(), ExpectedOutcome> {
         let is_said = version_of(self.frame.request).is_some();
         let is_needed = self.frame.write.if_match_required;
         if !is_said && !is_needed {
@@ -119,7 +119,7 @@ impl<'a> Operation<'a> {
         let Some(target) = self.first_changed(&self.frame.write.steps)? else {
             // Nothing changes that could be of the version that was asked for.
             return match is_said && self.frame.write.changes_rows_by_single_steps() && !self.frame.write.bulk {
-                true => Err(Outcome::VersionMismatch),
+                true => Err(ExpectedOutcome::VersionMismatch),
                 false => Ok(()),
             };
         };
@@ -130,13 +130,13 @@ impl<'a> Operation<'a> {
         match at {
             Some(at) if is_said => self.check_version_of(at),
             // A row that is not there has no version to name.
-            _ if is_there => Err(Outcome::VersionRequired),
+            _ if is_there => Err(ExpectedOutcome::VersionRequired),
             _ => Ok(()),
         }
     }
 
     /// It is that of the first row that changes; in bulk there is no such row.
-    pub fn check_version_of(&mut self, at: usize) -> Result<(), Outcome> {
+    pub fn check_version_of(&mut self, at: usize) -> Result<(), ExpectedOutcome> {
         let wanted = version_of(self.frame.request).filter(|_| !self.frame.write.bulk);
         let (Some(wanted), false) = (wanted, self.version_checked) else {
             return Ok(());
@@ -150,10 +150,10 @@ impl<'a> Operation<'a> {
         let attribute = attributes.find(|attribute| attribute.ty == Type::Version);
         match (attribute, &touched.was) {
             (Some(attribute), Some(row)) if row.get(&attribute.name) != Some(&Value::N(wanted)) => {
-                Err(Outcome::VersionMismatch)
+                Err(ExpectedOutcome::VersionMismatch)
             }
             // No version is the version of a row that has none.
-            (None, Some(_)) => Err(Outcome::VersionMismatch),
+            (None, Some(_)) => Err(ExpectedOutcome::VersionMismatch),
             _ => Ok(()),
         }
     }

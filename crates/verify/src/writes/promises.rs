@@ -5,27 +5,27 @@ use singlet_model::evaluate::time;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, History, Step};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::Default as Why;
+use singlet_plan::write::DefaultRefusal;
 use singlet_runtime::{Attributes, Refused};
 
 use super::change::Fate;
-use super::oracle::Outcome;
-use super::steps::{Operation, Touched, same_item};
+use super::oracle::ExpectedOutcome;
+use super::steps::{OperationSteps, TouchedRow, same_item};
 use super::world::{self, Row};
 
-impl<'a> Operation<'a> {
+impl<'a> OperationSteps<'a> {
     /// A version with its instant: now, or just after the last.
-    pub(super) fn dated(&self, entity: &Entity, at: usize, mut row: Attributes) -> Result<Attributes, Outcome> {
+    pub(super) fn dated(&self, entity: &Entity, at: usize, mut row: Attributes) -> Result<Attributes, ExpectedOutcome> {
         let Some(history) = &entity.history else { return Ok(row) };
-        let touched = self.touched.get(at).ok_or(Outcome::BadRequest)?;
+        let touched = self.touched.get(at).ok_or(ExpectedOutcome::BadRequest)?;
         row.remove(&history.until);
         row.insert(history.at.clone(), self.next_instant(entity, history, touched)?);
-        Ok(world::computed(entity, row, self.scope(None))?)
+        Ok(world::compute_row(entity, row, self.scope(None))?)
     }
 
-    fn next_instant(&self, entity: &Entity, history: &History, touched: &Touched) -> Result<Value, Outcome> {
+    fn next_instant(&self, entity: &Entity, history: &History, touched: &TouchedRow) -> Result<Value, ExpectedOutcome> {
         let ty = entity.attribute(&history.at).map(|attribute| &attribute.ty);
-        let ty = ty.ok_or(Outcome::BadRequest)?;
+        let ty = ty.ok_or(ExpectedOutcome::BadRequest)?;
         let mut instant = self.frame.request.now;
         let step = if *ty == Type::Seconds { 1_000 } else { 1 };
         for (_, version) in self.versions(touched) {
@@ -37,14 +37,20 @@ impl<'a> Operation<'a> {
         Ok(time::instant(instant, ty)?)
     }
 
-    fn versions(&self, touched: &Touched) -> impl Iterator<Item = &'a Row> {
+    fn versions(&self, touched: &TouchedRow) -> impl Iterator<Item = &'a Row> {
         let (model, entity, identity) = (self.frame.model, touched.entity, touched.identity.clone());
         let rows = self.before.iter().filter(move |(known, _)| *known == entity);
-        rows.filter(move |(_, row)| world::identity(model, entity, row) == identity)
+        rows.filter(move |(_, row)| world::row_identity(model, entity, row) == identity)
     }
 
     /// Takes a row as it becomes, if it keeps what its entity promises.
-    pub(super) fn become_row(&mut self, step: &'a Step, at: usize, fate: Fate, row: Attributes) -> Result<(), Outcome> {
+    pub(super) fn become_row(
+        &mut self,
+        step: &'a Step,
+        at: usize,
+        fate: Fate,
+        row: Attributes,
+    ) -> Result<(), ExpectedOutcome> {
         let Some(touched) = self.touched.get_mut(at) else {
             return Ok(());
         };
@@ -74,32 +80,32 @@ impl<'a> Operation<'a> {
     }
 
     /// What came of all steps: promises count by what rows are in the end.
-    pub fn kept(&self, done: Result<(), Outcome>) -> Result<(), Outcome> {
+    pub fn kept(&self, done: Result<(), ExpectedOutcome>) -> Result<(), ExpectedOutcome> {
         let Some((_, problems)) = self.broken.first() else {
             return done;
         };
         let mut any = problems.clone();
         match done {
             Ok(()) => {}
-            Err(Outcome::Refused(later)) => any.extend(later),
+            Err(ExpectedOutcome::Refused(later)) => any.extend(later),
             Err(other) => return Err(other),
         }
-        Err(Outcome::Refused(any))
+        Err(ExpectedOutcome::Refused(any))
     }
 
     /// The promises that a row breaks beside the others.
-    fn broken(&self, step: &Step, at: usize, row: &Attributes) -> Result<Vec<Refused>, Outcome> {
+    fn broken(&self, step: &Step, at: usize, row: &Attributes) -> Result<Vec<Refused>, ExpectedOutcome> {
         let Some(touched) = self.touched.get(at) else {
             return Ok(Vec::new());
         };
         let model = self.frame.model;
         let entity = self.entity(touched.entity)?;
-        let own = world::identity(model, entity.id, row);
+        let own = world::row_identity(model, entity.id, row);
         let mut problems = Vec::new();
         let mut others = Vec::new();
         for (id, other) in self.rows_after()? {
             let described = self.entity(id)?;
-            let Some(other) = world::seen(described, &other, self.scope(None))? else {
+            let Some(other) = world::live_row(described, &other, self.scope(None))? else {
                 continue;
             };
             if world::is_current(described, &other) {
@@ -108,29 +114,39 @@ impl<'a> Operation<'a> {
         }
         let same_entity = || others.iter().filter(|(id, _)| *id == entity.id).map(|(_, other)| other);
         if same_entity()
-            .filter(|other| world::identity(model, entity.id, other) == own)
+            .filter(|other| world::row_identity(model, entity.id, other) == own)
             .count()
             > 1
         {
-            problems.push(self.refusal(step, entity, &Why::Exists, touched.was.as_ref())?);
+            problems.push(self.refusal(step, entity, &DefaultRefusal::Exists, touched.was.as_ref())?);
         }
         let rest: Vec<&Attributes> = same_entity()
-            .filter(|other| world::identity(model, entity.id, other) != own)
+            .filter(|other| world::row_identity(model, entity.id, other) != own)
             .collect();
         for mirror in model.mirrors_of(entity.id) {
-            let place = world::identity(model, mirror.id, row);
+            let place = world::row_identity(model, mirror.id, row);
             let taken = rest
                 .iter()
-                .any(|other| world::identity(model, mirror.id, other) == place);
+                .any(|other| world::row_identity(model, mirror.id, other) == place);
             if taken && place.iter().all(Option::is_some) {
-                problems.push(self.refusal(step, entity, &Why::Mirror(mirror.name.clone()), touched.was.as_ref())?);
+                problems.push(self.refusal(
+                    step,
+                    entity,
+                    &DefaultRefusal::Mirror(mirror.name.clone()),
+                    touched.was.as_ref(),
+                )?);
             }
         }
         for guard in &entity.unique {
             let value = self.value(&guard.value, Some(row))?;
             for other in rest.iter().filter(|_| value.is_some()) {
                 if self.value(&guard.value, Some(other))? == value {
-                    problems.push(self.refusal(step, entity, &Why::Taken(guard.name.clone()), touched.was.as_ref())?);
+                    problems.push(self.refusal(
+                        step,
+                        entity,
+                        &DefaultRefusal::Taken(guard.name.clone()),
+                        touched.was.as_ref(),
+                    )?);
                     self.note_in_the_way(entity.id, other);
                     break;
                 }
@@ -141,18 +157,18 @@ impl<'a> Operation<'a> {
         let several = several.filter(|step| step.entity() == Some(entity.id)).count() > 1;
         if (several && !problems.is_empty()) || self.is_given_up(at, entity, row)? {
             problems.extend(match same_item() {
-                Outcome::Refused(any) => any,
+                ExpectedOutcome::Refused(any) => any,
                 _ => Vec::new(),
             });
         }
         if let Some(excludes) = entity.excludes.as_ref().filter(|_| touched.fate == Fate::Created) {
             for (id, key) in self.named_rows(excludes, row)? {
-                let named = world::identity(model, id, &key);
+                let named = world::row_identity(model, id, &key);
                 if others
                     .iter()
-                    .any(|(known, other)| *known == id && world::identity(model, id, other) == named)
+                    .any(|(known, other)| *known == id && world::row_identity(model, id, other) == named)
                 {
-                    problems.push(self.refusal(step, entity, &Why::Excludes, None)?);
+                    problems.push(self.refusal(step, entity, &DefaultRefusal::Excludes, None)?);
                     self.note_in_the_way(id, &key);
                 }
             }
@@ -161,7 +177,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Whether a row takes a value or a mirror's place that another row gives up in the same operation.
-    fn is_given_up(&self, at: usize, entity: &Entity, row: &Attributes) -> Result<bool, Outcome> {
+    fn is_given_up(&self, at: usize, entity: &Entity, row: &Attributes) -> Result<bool, ExpectedOutcome> {
         let others = self
             .touched
             .iter()
@@ -175,7 +191,7 @@ impl<'a> Operation<'a> {
                 }
             }
             let mut mirrors = self.frame.model.mirrors_of(entity.id);
-            let place = |mirror: &Entity, row: &Attributes| world::identity(self.frame.model, mirror.id, row);
+            let place = |mirror: &Entity, row: &Attributes| world::row_identity(self.frame.model, mirror.id, row);
             let is_place = |mirror: &Entity| place(mirror, row).iter().all(Option::is_some);
             if mirrors.any(|mirror| is_place(mirror) && place(mirror, row) == place(mirror, was)) {
                 return Ok(true);
@@ -184,7 +200,7 @@ impl<'a> Operation<'a> {
         Ok(false)
     }
 
-    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, Outcome> {
+    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, ExpectedOutcome> {
         Ok(match &expr.kind {
             ExprKind::Entity { entity, key } => vec![(*entity, self.key(*entity, key, Some(row))?)],
             ExprKind::List(parts) => {
@@ -203,12 +219,12 @@ impl<'a> Operation<'a> {
     }
 
     /// All rows as they become.
-    pub(super) fn rows_after(&self) -> Result<Vec<Row>, Outcome> {
+    pub(super) fn rows_after(&self) -> Result<Vec<Row>, ExpectedOutcome> {
         let model = self.frame.model;
         let mut rows = Vec::new();
         for (id, row) in self.before {
             let entity = self.entity(*id)?;
-            let own = world::identity(model, *id, row);
+            let own = world::row_identity(model, *id, row);
             let touched = self
                 .touched
                 .iter()
@@ -220,7 +236,7 @@ impl<'a> Operation<'a> {
                 (Some(touched), Some(history)) => {
                     let mut closed = row.clone();
                     closed.insert(history.until.clone(), self.next_instant(entity, history, touched)?);
-                    rows.push((*id, world::computed(entity, closed, self.scope(None))?));
+                    rows.push((*id, world::compute_row(entity, closed, self.scope(None))?));
                 }
             }
         }
@@ -237,7 +253,12 @@ impl<'a> Operation<'a> {
         Ok(rows)
     }
 
-    fn tombstone(&self, entity: &Entity, history: &History, touched: &Touched) -> Result<Option<Row>, Outcome> {
+    fn tombstone(
+        &self,
+        entity: &Entity,
+        history: &History,
+        touched: &TouchedRow,
+    ) -> Result<Option<Row>, ExpectedOutcome> {
         let (Some(tombstone), Some(was)) = (&history.tombstone, &touched.was) else {
             return Ok(None);
         };
@@ -245,6 +266,6 @@ impl<'a> Operation<'a> {
         row.insert(tombstone.clone(), Value::Bool(true));
         row.remove(&history.until);
         row.insert(history.at.clone(), self.next_instant(entity, history, touched)?);
-        Ok(Some((entity.id, world::computed(entity, row, self.scope(None))?)))
+        Ok(Some((entity.id, world::compute_row(entity, row, self.scope(None))?)))
     }
 }

@@ -7,7 +7,7 @@ use singlet_model::model::{Entity, IdempotencyNeed, Role, Step};
 use singlet_model::types::Type;
 use singlet_runtime::{Attributes, Precondition, Scope, WriteRequest, values};
 
-use super::oracle::{Frame, Making, Oracle, Outcome};
+use super::oracle::{ExpectedOutcome, Making, Oracle, OracleFrame};
 use super::world;
 
 /// Which request: whose, of what, under which key.
@@ -15,9 +15,9 @@ pub(super) type RequestId = String;
 
 /// An answer that is given again.
 #[derive(Clone, Debug)]
-pub(super) struct Recorded {
+pub(super) struct RecordedAnswer {
     asked: String,
-    pub outcome: Outcome,
+    pub outcome: ExpectedOutcome,
     until: i64,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn version_of(request: &WriteRequest) -> Option<Number> {
     }
 }
 
-fn scope<'a>(frame: Frame<'a>, args: &'a Attributes, bound: &'a Attributes) -> Scope<'a> {
+fn scope<'a>(frame: OracleFrame<'a>, args: &'a Attributes, bound: &'a Attributes) -> Scope<'a> {
     Scope {
         setting: frame.setting,
         now: frame.request.now,
@@ -50,11 +50,11 @@ fn scope<'a>(frame: Frame<'a>, args: &'a Attributes, bound: &'a Attributes) -> S
 }
 
 /// The arguments with their defaults; null stays where it clears an attribute.
-pub(super) fn arguments(frame: Frame<'_>) -> Result<Attributes, Outcome> {
+pub(super) fn filled_arguments(frame: OracleFrame<'_>) -> Result<Attributes, ExpectedOutcome> {
     let sent = &frame.request.args;
     let known = |name: &String| frame.write.args.iter().any(|arg| arg.name == *name);
     if !sent.keys().all(known) {
-        return Err(Outcome::BadRequest);
+        return Err(ExpectedOutcome::BadRequest);
     }
     let nothing = Attributes::new();
     let mut args = Attributes::new();
@@ -63,9 +63,11 @@ pub(super) fn arguments(frame: Frame<'_>) -> Result<Attributes, Outcome> {
             Some(Value::Null) if clears(frame, &arg.name) => {
                 args.insert(arg.name.clone(), Value::Null);
             }
-            Some(Value::Null) if !arg.optional || is_patched(frame, &arg.name) => return Err(Outcome::BadRequest),
+            Some(Value::Null) if !arg.optional || is_patched(frame, &arg.name) => {
+                return Err(ExpectedOutcome::BadRequest);
+            }
             Some(value) if !value.is_null() => {
-                let value = values::checked(value, &arg.ty).map_err(|_| Outcome::BadRequest)?;
+                let value = values::checked(value, &arg.ty).map_err(|_| ExpectedOutcome::BadRequest)?;
                 args.insert(arg.name.clone(), value);
             }
             _ => match &arg.default {
@@ -84,7 +86,7 @@ pub(super) fn arguments(frame: Frame<'_>) -> Result<Attributes, Outcome> {
                     args.extend(value.map(|value| (arg.name.clone(), value)));
                 }
                 None if arg.optional => {}
-                None => return Err(Outcome::BadRequest),
+                None => return Err(ExpectedOutcome::BadRequest),
             },
         }
     }
@@ -92,16 +94,20 @@ pub(super) fn arguments(frame: Frame<'_>) -> Result<Attributes, Outcome> {
     let lacks_key = frame.write.idempotency.need == IdempotencyNeed::Required
         && frame.write.idempotency.key.is_none()
         && frame.request.idempotency_key.is_none();
-    if lacks_key { Err(Outcome::BadRequest) } else { Ok(args) }
+    if lacks_key {
+        Err(ExpectedOutcome::BadRequest)
+    } else {
+        Ok(args)
+    }
 }
 
-fn is_patched(frame: Frame<'_>, name: &str) -> bool {
+fn is_patched(frame: OracleFrame<'_>, name: &str) -> bool {
     let mut steps = frame.write.all_steps().into_iter();
     steps.any(|step| step.patch.iter().any(|taken| taken.attribute == name))
 }
 
 /// Whether null stands for "no value" of an attribute that may have none.
-fn clears(frame: Frame<'_>, name: &str) -> bool {
+fn clears(frame: OracleFrame<'_>, name: &str) -> bool {
     let optional = |step: &Step| {
         let entity = step.entity().and_then(|id| frame.model.entity(id));
         entity
@@ -116,13 +122,13 @@ fn clears(frame: Frame<'_>, name: &str) -> bool {
 }
 
 /// What `allow` says of the caller alone.
-pub(super) fn admit(frame: Frame<'_>, args: &Attributes) -> Result<(), Outcome> {
+pub(super) fn admit_caller(frame: OracleFrame<'_>, args: &Attributes) -> Result<(), ExpectedOutcome> {
     let nothing = Attributes::new();
     for clause in frame.write.allow.conjuncts() {
         if clause.is_of_request() && !holds(clause, &scope(frame, args, &nothing))? {
             return Err(match frame.request.caller.authenticated {
-                true => Outcome::Forbidden,
-                false => Outcome::Unauthenticated,
+                true => ExpectedOutcome::Forbidden,
+                false => ExpectedOutcome::Unauthenticated,
             });
         }
     }
@@ -130,7 +136,7 @@ pub(super) fn admit(frame: Frame<'_>, args: &Attributes) -> Result<(), Outcome> 
 }
 
 /// Which request it is, where it has a key.
-pub(super) fn id(frame: Frame<'_>, args: &Attributes) -> Result<Option<RequestId>, Outcome> {
+pub(super) fn request_id(frame: OracleFrame<'_>, args: &Attributes) -> Result<Option<RequestId>, ExpectedOutcome> {
     let idempotency = &frame.write.idempotency;
     if idempotency.need == IdempotencyNeed::None {
         return Ok(None);
@@ -158,17 +164,17 @@ pub(super) fn id(frame: Frame<'_>, args: &Attributes) -> Result<Option<RequestId
             Some(is) => evaluate(is, &scope(frame, args, &words))?,
             None => None,
         };
-        id.push(value.ok_or(Outcome::BadRequest)?);
+        id.push(value.ok_or(ExpectedOutcome::BadRequest)?);
     }
     Ok(Some(format!("{id:?}")))
 }
 
-fn record_entity<'a>(frame: Frame<'a>) -> Option<&'a Entity> {
+fn record_entity<'a>(frame: OracleFrame<'a>) -> Option<&'a Entity> {
     let mut entities = frame.model.entities.iter();
     entities.find(|entity| entity.role == Some(Role::Idempotency))
 }
 
-fn words(frame: Frame<'_>, key: &Value) -> Attributes {
+fn words(frame: OracleFrame<'_>, key: &Value) -> Attributes {
     let asked = Value::S(asked(frame));
     Attributes::from([
         ("request.key".to_owned(), key.clone()),
@@ -176,12 +182,15 @@ fn words(frame: Frame<'_>, key: &Value) -> Attributes {
     ])
 }
 
-fn asked(frame: Frame<'_>) -> String {
+fn asked(frame: OracleFrame<'_>) -> String {
     format!("{} {:?}", frame.write.name, frame.request.args)
 }
 
 /// The answer to be given again.
-pub(super) fn recorded(frame: Frame<'_>, outcome: &Outcome) -> Result<Recorded, Outcome> {
+pub(super) fn recorded_answer(
+    frame: OracleFrame<'_>,
+    outcome: &ExpectedOutcome,
+) -> Result<RecordedAnswer, ExpectedOutcome> {
     let now = frame.request.now;
     let mut until = kept_until(now);
     if let Some(entity) = record_entity(frame) {
@@ -200,7 +209,7 @@ pub(super) fn recorded(frame: Frame<'_>, outcome: &Outcome) -> Result<Recorded, 
             until = ends.map_or(until, |ends| (ends + 999).div_euclid(1_000) * 1_000);
         }
     }
-    Ok(Recorded {
+    Ok(RecordedAnswer {
         asked: asked(frame),
         outcome: outcome.clone(),
         until,
@@ -209,16 +218,20 @@ pub(super) fn recorded(frame: Frame<'_>, outcome: &Outcome) -> Result<Recorded, 
 
 impl Oracle {
     /// What an earlier request with the same key was answered.
-    pub(super) fn replayed(&self, frame: Frame<'_>, id: &RequestId) -> Option<Result<Outcome, Outcome>> {
+    pub(super) fn replayed(
+        &self,
+        frame: OracleFrame<'_>,
+        id: &RequestId,
+    ) -> Option<Result<ExpectedOutcome, ExpectedOutcome>> {
         let recorded = self.records.get(id).filter(|known| known.until > frame.request.now)?;
         if recorded.asked != asked(frame) {
-            return Some(Err(Outcome::KeyReused));
+            return Some(Err(ExpectedOutcome::KeyReused));
         }
         // Who has no id may be anybody: no answer is given again.
         if !frame.request.caller.claims.contains_key("id") {
-            return Some(Err(Outcome::AlreadyDone));
+            return Some(Err(ExpectedOutcome::AlreadyDone));
         }
-        let Outcome::Done { status, value, .. } = &recorded.outcome else {
+        let ExpectedOutcome::Done { status, value, .. } = &recorded.outcome else {
             return None;
         };
         let replay = frame
@@ -226,7 +239,7 @@ impl Oracle {
             .idempotency
             .replay
             .and_then(|status| u16::try_from(status).ok());
-        Some(Ok(Outcome::Done {
+        Some(Ok(ExpectedOutcome::Done {
             status: replay.unwrap_or(*status),
             value: value.clone(),
             replayed: true,
@@ -236,7 +249,7 @@ impl Oracle {
 
 /// What expressions know from the beginning: the change after which the write runs, or what is said of the request. Where no key was
 /// sent, `request.key` is absent.
-pub(super) fn request_words(frame: Frame<'_>) -> Attributes {
+pub(super) fn request_words(frame: OracleFrame<'_>) -> Attributes {
     if let Some(cause) = frame.cause {
         return cause.clone();
     }

@@ -4,23 +4,23 @@ use singlet_item::{Number, Value};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Kept, MoveTo, Step};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::Default as Why;
+use singlet_plan::write::DefaultRefusal;
 use singlet_runtime::{Attributes, Refused, values};
 
-use super::change::{Edits, Fate, Part};
-use super::oracle::Outcome;
-use super::steps::{Operation, first_version, same_item};
+use super::change::{Fate, OracleEdits, PartChange};
+use super::oracle::ExpectedOutcome;
+use super::steps::{OperationSteps, first_version, same_item};
 use super::world;
 
-impl<'a> Operation<'a> {
-    pub(super) fn create(&mut self, step: &'a Step, id: EntityId, known: Attributes) -> Result<(), Outcome> {
+impl<'a> OperationSteps<'a> {
+    pub(super) fn create(&mut self, step: &'a Step, id: EntityId, known: Attributes) -> Result<(), ExpectedOutcome> {
         let entity = self.entity(id)?;
         // Before a new row there is none: of one that is upserted only the key is known.
         let required = self.step_requirements(step, &known)?;
         let (row, mut problems) = self.new_row(step, entity, known)?;
         problems.extend(required);
         let Some(at) = self.touch(id, &row)? else {
-            return Err(Outcome::BadRequest);
+            return Err(ExpectedOutcome::BadRequest);
         };
         let Some(touched) = self.touched.get(at) else {
             return Ok(());
@@ -29,7 +29,7 @@ impl<'a> Operation<'a> {
             return Err(same_item());
         }
         if problems.is_empty() && touched.was.is_some() {
-            problems.push(self.refusal(step, entity, &Why::Exists, None)?);
+            problems.push(self.refusal(step, entity, &DefaultRefusal::Exists, None)?);
             self.note_in_the_way(id, &row);
         }
         if self.refuse(step, problems)? {
@@ -41,7 +41,7 @@ impl<'a> Operation<'a> {
         Ok(())
     }
 
-    pub(super) fn update(&mut self, step: &'a Step, at: usize) -> Result<(), Outcome> {
+    pub(super) fn update(&mut self, step: &'a Step, at: usize) -> Result<(), ExpectedOutcome> {
         let Some(touched) = self.touched.get(at).cloned() else {
             return Ok(());
         };
@@ -72,8 +72,8 @@ impl<'a> Operation<'a> {
             };
         }
         let mut joined = touched.edits;
-        joined.join(edits).ok_or(Outcome::BadRequest)?;
-        let row = joined.applied(&was).ok_or(Outcome::BadRequest)?;
+        joined.join(edits).ok_or(ExpectedOutcome::BadRequest)?;
+        let row = joined.applied(&was).ok_or(ExpectedOutcome::BadRequest)?;
         let parts = joined.parts.iter().map(|(name, _)| name);
         for name in joined.add.keys().chain(parts) {
             problems.extend(self.limit(step, entity, name, row.get(name), Some(&was))?);
@@ -84,7 +84,7 @@ impl<'a> Operation<'a> {
         if let Some(touched) = self.touched.get_mut(at) {
             touched.edits = joined;
         }
-        let row = world::computed(entity, row, self.scope(None))?;
+        let row = world::compute_row(entity, row, self.scope(None))?;
         if let Some(history) = &entity.history
             && !history.again
             && is_same(entity, &was, &row)
@@ -109,9 +109,9 @@ impl<'a> Operation<'a> {
     }
 
     /// Rows that repeat what changed, and are kept with it, change with it.
-    fn copies_follow(&mut self, entity: &Entity, was: &Attributes, row: &Attributes) -> Result<(), Outcome> {
+    fn copies_follow(&mut self, entity: &Entity, was: &Attributes, row: &Attributes) -> Result<(), ExpectedOutcome> {
         let model = self.frame.model;
-        let own = world::identity(model, entity.id, row);
+        let own = world::row_identity(model, entity.id, row);
         for holder in &model.entities {
             let copies = holder
                 .attributes
@@ -126,7 +126,7 @@ impl<'a> Operation<'a> {
                 let stays = was.get(&copy.attribute) == row.get(&copy.attribute);
                 for held in self.seen(holder.id)? {
                     let source = self.key(entity.id, key, Some(&held))?;
-                    if world::identity(model, entity.id, &source) != own {
+                    if world::row_identity(model, entity.id, &source) != own {
                         continue;
                     }
                     let Some(at) = self.touch(holder.id, &held)? else {
@@ -141,7 +141,7 @@ impl<'a> Operation<'a> {
                     touched.fate = Fate::Updated;
                     let value = row.get(&copy.attribute).cloned();
                     touched.edits.set.insert(attribute.name.clone(), value);
-                    let becomes = touched.edits.applied(&held).ok_or(Outcome::BadRequest)?;
+                    let becomes = touched.edits.applied(&held).ok_or(ExpectedOutcome::BadRequest)?;
                     touched.becomes = Some(becomes);
                 }
             }
@@ -149,7 +149,7 @@ impl<'a> Operation<'a> {
         Ok(())
     }
 
-    pub(super) fn delete(&mut self, step: &'a Step, at: usize) -> Result<(), Outcome> {
+    pub(super) fn delete(&mut self, step: &'a Step, at: usize) -> Result<(), ExpectedOutcome> {
         let Some(touched) = self.touched.get(at) else {
             return Ok(());
         };
@@ -176,7 +176,7 @@ impl<'a> Operation<'a> {
         step: &'a Step,
         entity: &'a Entity,
         known: Attributes,
-    ) -> Result<(Attributes, Vec<Refused>), Outcome> {
+    ) -> Result<(Attributes, Vec<Refused>), ExpectedOutcome> {
         let mut row = known;
         let mut problems = Vec::new();
         for taken in step.take.iter().chain(&step.patch) {
@@ -218,16 +218,16 @@ impl<'a> Operation<'a> {
             }
         }
         let added = self.parts(step, entity, &row)?;
-        row = added.applied(&row).ok_or(Outcome::BadRequest)?;
+        row = added.applied(&row).ok_or(ExpectedOutcome::BadRequest)?;
         for name in added.names() {
             problems.extend(self.limit(step, entity, name, row.get(name), None)?);
         }
         problems.extend(self.copied(step, entity, &mut row)?);
-        Ok((world::computed(entity, row, self.scope(None))?, problems))
+        Ok((world::compute_row(entity, row, self.scope(None))?, problems))
     }
 
     /// An argument, or a field of what `from` names.
-    fn taken(&self, step: &Step, name: &str, own: Option<&Attributes>) -> Result<Option<Value>, Outcome> {
+    fn taken(&self, step: &Step, name: &str, own: Option<&Attributes>) -> Result<Option<Value>, ExpectedOutcome> {
         let value = match &step.from {
             Some(from) => self
                 .value(from, own)?
@@ -237,7 +237,12 @@ impl<'a> Operation<'a> {
         Ok(value.filter(|value| !value.is_null()))
     }
 
-    fn edits(&self, step: &Step, entity: &Entity, was: &Attributes) -> Result<(Edits, Vec<Refused>), Outcome> {
+    fn edits(
+        &self,
+        step: &Step,
+        entity: &Entity,
+        was: &Attributes,
+    ) -> Result<(OracleEdits, Vec<Refused>), ExpectedOutcome> {
         let own = Some(was);
         let mut edits = self.parts(step, entity, was)?;
         let mut problems = Vec::new();
@@ -271,17 +276,17 @@ impl<'a> Operation<'a> {
     }
 
     /// What a step adds, removes and appends.
-    fn parts(&self, step: &Step, entity: &Entity, was: &Attributes) -> Result<Edits, Outcome> {
+    fn parts(&self, step: &Step, entity: &Entity, was: &Attributes) -> Result<OracleEdits, ExpectedOutcome> {
         let own = Some(was);
-        let mut edits = Edits::default();
+        let mut edits = OracleEdits::default();
         let entry_name = |entry: &Expr| match self.value(entry, own)? {
             Some(Value::S(text)) => Ok(text),
             Some(Value::N(number)) => Ok(number.to_string()),
-            _ => Err(Outcome::BadRequest),
+            _ => Err(ExpectedOutcome::BadRequest),
         };
         for assignment in &step.set {
             if let Some(entry) = &assignment.entry {
-                let part = Part::Entry(entry_name(entry)?, self.value(&assignment.value, own)?);
+                let part = PartChange::Entry(entry_name(entry)?, self.value(&assignment.value, own)?);
                 edits.parts.push((assignment.attribute.clone(), part));
             }
         }
@@ -292,23 +297,25 @@ impl<'a> Operation<'a> {
                 .is_some_and(|attribute| attribute.ty.is_number());
             match (self.value(&assignment.value, own)?, &assignment.entry) {
                 (Some(Value::N(number)), Some(entry)) => {
-                    edits.parts.push((name, Part::AddEntry(entry_name(entry)?, number)));
+                    edits
+                        .parts
+                        .push((name, PartChange::AddEntry(entry_name(entry)?, number)));
                 }
                 (Some(Value::N(number)), None) if is_number => {
                     edits.add.insert(name, number);
                 }
-                (Some(value), _) => edits.parts.push((name, Part::Insert(value))),
+                (Some(value), _) => edits.parts.push((name, PartChange::Insert(value))),
                 (None, _) => {}
             }
         }
         for assignment in &step.remove {
             let value = self.value(&assignment.value, own)?;
-            let part = value.map(|value| (assignment.attribute.clone(), Part::Remove(value)));
+            let part = value.map(|value| (assignment.attribute.clone(), PartChange::Remove(value)));
             edits.parts.extend(part);
         }
         for assignment in &step.append {
             let value = self.value(&assignment.value, own)?;
-            let part = value.map(|value| (assignment.attribute.clone(), Part::Append(value)));
+            let part = value.map(|value| (assignment.attribute.clone(), PartChange::Append(value)));
             edits.parts.extend(part);
         }
         Ok(edits)
@@ -321,13 +328,15 @@ impl<'a> Operation<'a> {
         name: &str,
         value: Option<&Value>,
         own: Option<&Attributes>,
-    ) -> Result<Option<Refused>, Outcome> {
+    ) -> Result<Option<Refused>, ExpectedOutcome> {
         let (Some(attribute), Some(value)) = (entity.attribute(name), value) else {
             return Ok(None);
         };
         match values::checked(value, &attribute.ty) {
             Ok(_) => Ok(None),
-            Err(_) => self.refusal(step, entity, &Why::Limit(name.to_owned()), own).map(Some),
+            Err(_) => self
+                .refusal(step, entity, &DefaultRefusal::Limit(name.to_owned()), own)
+                .map(Some),
         }
     }
 
@@ -337,8 +346,8 @@ impl<'a> Operation<'a> {
         step: &Step,
         entity: &Entity,
         was: &Attributes,
-        edits: &mut Edits,
-    ) -> Result<Option<Refused>, Outcome> {
+        edits: &mut OracleEdits,
+    ) -> Result<Option<Refused>, ExpectedOutcome> {
         let (Some(states), Some(moves)) = (&entity.states, &step.moves) else {
             return Ok(None);
         };
@@ -372,7 +381,9 @@ impl<'a> Operation<'a> {
         if !from.contains(&current) && !self.is_unconditional(step) {
             let named = if from.is_empty() { vec![to] } else { from };
             self.note_state(entity, was, &named);
-            return self.refusal(step, entity, &Why::State(named), Some(was)).map(Some);
+            return self
+                .refusal(step, entity, &DefaultRefusal::State(named), Some(was))
+                .map(Some);
         }
         for (during, held) in &states.holding {
             let (before, after) = (during.contains(&current), during.contains(&to));
@@ -391,7 +402,12 @@ impl<'a> Operation<'a> {
     }
 
     /// Copies of what other rows say, as they become.
-    fn copied(&mut self, step: &Step, entity: &Entity, row: &mut Attributes) -> Result<Option<Refused>, Outcome> {
+    fn copied(
+        &mut self,
+        step: &Step,
+        entity: &Entity,
+        row: &mut Attributes,
+    ) -> Result<Option<Refused>, ExpectedOutcome> {
         for attribute in &entity.attributes {
             let Some(copy) = &attribute.copy else { continue };
             let ExprKind::Entity { entity: source, key } = &copy.source.kind else {
@@ -410,8 +426,12 @@ impl<'a> Operation<'a> {
                         .map(|value| (attribute.name.clone(), value.clone())),
                 ),
                 None => {
-                    let named = singlet_plan::write::step_refusal(step, &Why::Source);
-                    let why = if named.is_some() { Why::Source } else { Why::Absent };
+                    let named = singlet_plan::write::step_refusal(step, &DefaultRefusal::Source);
+                    let why = if named.is_some() {
+                        DefaultRefusal::Source
+                    } else {
+                        DefaultRefusal::Absent
+                    };
                     return self.refusal(step, self.entity(*source)?, &why, None).map(Some);
                 }
             }

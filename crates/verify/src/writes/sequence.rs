@@ -11,7 +11,7 @@ use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, WriteRequest, Written, table, values};
 use singlet_store::Store;
 
-use crate::bench::Given;
+use crate::bench::BenchGiven;
 use crate::choices::CHOICES_TRIED_MAX;
 use crate::smallest::StoreMaker;
 
@@ -19,7 +19,7 @@ use singlet_plan::write::{WriteCost, write_costs};
 
 use super::capacity::WriteCapacity;
 use super::dump;
-use super::oracle::{Meant, Oracle, Outcome};
+use super::oracle::{ExpectedOutcome, MeantWrite, Oracle};
 use super::request::version_of;
 use super::unify::Made;
 use super::world;
@@ -43,7 +43,7 @@ pub struct Op {
 
 /// A table, and what must be in it.
 #[derive(Debug)]
-pub struct Sequence {
+pub struct WriteSequence {
     /// What decides; the engine may have been opened with another.
     pub(super) judge: Arc<Model>,
     pub(super) engine: Arc<Engine>,
@@ -58,13 +58,13 @@ pub struct Sequence {
     by_hand: bool,
 }
 
-impl Sequence {
+impl WriteSequence {
     /// An empty table of a model.
     ///
     /// # Errors
     ///
     /// What is wrong with the model, or why the store has no table.
-    pub async fn open(text: &str, store: Arc<dyn Store>, given: Given) -> Result<Self, String> {
+    pub async fn open(text: &str, store: Arc<dyn Store>, given: BenchGiven) -> Result<Self, String> {
         let loaded = singlet_model::load(&Source::new("made", text));
         let errors = loaded.diagnostics.iter();
         let errors = errors.filter(|finding| finding.rule.severity == singlet_model::Severity::Error);
@@ -81,7 +81,7 @@ impl Sequence {
     pub fn on(judge: Arc<Model>, engine: Arc<Engine>, rows: Vec<world::Row>) -> Self {
         let mut oracle = Oracle::default();
         oracle.rows = rows;
-        Sequence {
+        WriteSequence {
             judge,
             engine,
             oracle,
@@ -117,7 +117,7 @@ impl Sequence {
     }
 
     /// What an operation would come to, without doing it.
-    pub fn meant(&self, write: &Write, request: &WriteRequest) -> Outcome {
+    pub fn meant(&self, write: &Write, request: &WriteRequest) -> ExpectedOutcome {
         let meant = self
             .oracle
             .meant(&self.judge, self.engine.setting(), write, request, NUMBER_OF_NONE);
@@ -132,18 +132,18 @@ impl Sequence {
             .iter()
             .map(|(made, known)| (known.clone(), made.clone()))
             .collect();
-        translated(&back, request)
+        translate_error(&back, request)
     }
 
-    /// Does an operation and says what came of it. After [`Outcome::Open`] nothing more can be said of the table.
+    /// Does an operation and says what came of it. After [`ExpectedOutcome::Open`] nothing more can be said of the table.
     ///
     /// # Errors
     ///
     /// How the engine differs from what is meant.
-    pub async fn step(&mut self, op: &Op) -> Result<Outcome, String> {
+    pub async fn step(&mut self, op: &Op) -> Result<ExpectedOutcome, String> {
         let mut known = Made::default();
         known.known = self.made.clone();
-        let request = translated(&known, op.request.clone());
+        let request = translate_error(&known, op.request.clone());
         let model = Arc::clone(&self.judge);
         let write = write_named(&model, &op.write)?;
         if self.by_hand {
@@ -156,9 +156,9 @@ impl Sequence {
             costs.look_first(&self.engine).await?;
         }
         let got = tokio::time::timeout(ANSWER_WITHIN, self.engine.write(&op.write, &request)).await;
-        self.is_open |= meant.outcome == Outcome::Open;
+        self.is_open |= meant.outcome == ExpectedOutcome::Open;
         if self.is_open {
-            return Ok(Outcome::Open);
+            return Ok(ExpectedOutcome::Open);
         }
         // Nobody else is there, so that nothing can be in the way.
         let got = got.unwrap_or(Err(RuntimeError::Conflict));
@@ -185,7 +185,7 @@ impl Sequence {
         // So many draws that they were not all tried: any of them may have been it.
         if explained.is_err() && tried == CHOICES_TRIED_MAX && meant.choices.draws_otherwise() {
             self.is_open = true;
-            return Ok(Outcome::Open);
+            return Ok(ExpectedOutcome::Open);
         }
         let (made, items) = explained?;
         if let Some(costs) = self.costs.as_mut() {
@@ -205,19 +205,19 @@ impl Sequence {
     /// Whether what is meant is what came, the answer and every row: with it what stands for made-up values, and the items.
     async fn explains(
         &self,
-        meant: &mut Meant,
+        meant: &mut MeantWrite,
         got: &Result<Written, RuntimeError>,
         now: i64,
     ) -> Result<(Made, Vec<Item>), String> {
         let mut made = Made::new(std::mem::take(&mut meant.made));
-        compare(&mut made, &meant.outcome, got)?;
+        compare_outcome(&mut made, &meant.outcome, got)?;
         let items = self.compare_rows(&mut made, &meant.rows, now).await?;
         Ok((made, items))
     }
 
     /// The whole numbers that the table holds: one that was drawn and kept is among them.
     async fn stored_numbers(&self) -> Result<Vec<u64>, String> {
-        let items = dump::items(self.engine.model(), self.engine.store()).await;
+        let items = dump::table_items(self.engine.model(), self.engine.store()).await;
         let items = items.map_err(|error| format!("the table cannot be read: {error}"))?;
         let mut numbers: Vec<u64> = Vec::new();
         for number in items.iter().flat_map(Item::values).filter_map(whole_number) {
@@ -232,12 +232,17 @@ impl Sequence {
 
     /// Does an operation by the calls that its document names. Its answer is no matter of them: only whether it is done or refused,
     /// and what is stored.
-    async fn step_by_hand(&mut self, write: &Write, request: &WriteRequest, number: u64) -> Result<Outcome, String> {
+    async fn step_by_hand(
+        &mut self,
+        write: &Write,
+        request: &WriteRequest,
+        number: u64,
+    ) -> Result<ExpectedOutcome, String> {
         let (model, setting) = (Arc::clone(&self.judge), self.engine.setting());
         let mut meant = self.oracle.meant(&model, setting, write, request, number);
         let says_something = match &meant.outcome {
-            Outcome::Done { replayed, .. } => !replayed,
-            Outcome::Refused(any) => any.iter().all(|refused| refused.name != "same_item"),
+            ExpectedOutcome::Done { replayed, .. } => !replayed,
+            ExpectedOutcome::Refused(any) => any.iter().all(|refused| refused.name != "same_item"),
             _ => false,
         };
         let calls = self
@@ -256,8 +261,8 @@ impl Sequence {
         let sent = calls.send(self.engine.store().as_ref()).await;
         let same = match (&meant.outcome, &stopped) {
             (_, _) if sent.is_err() => false,
-            (Outcome::Done { .. }, None) => true,
-            (Outcome::Refused(meant), Some(Outcome::Refused(got))) => {
+            (ExpectedOutcome::Done { .. }, None) => true,
+            (ExpectedOutcome::Refused(meant), Some(ExpectedOutcome::Refused(got))) => {
                 meant.iter().any(|meant| got.iter().any(|got| got.name == meant.name))
             }
             _ => false,
@@ -286,7 +291,7 @@ impl Sequence {
     ) -> Result<Vec<Item>, String> {
         let model = &self.judge;
         let failed = |error: RuntimeError| format!("the table cannot be read: {error}");
-        let items = dump::items(self.engine.model(), self.engine.store())
+        let items = dump::table_items(self.engine.model(), self.engine.store())
             .await
             .map_err(failed)?;
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
@@ -299,12 +304,12 @@ impl Sequence {
             row: None,
             bound: &nothing,
         };
-        let got = dump::rows(model, &items, scope).map_err(failed)?;
+        let got = dump::live_rows(model, &items, scope).map_err(failed)?;
         // Records of requests are the engine's own, also where a write makes one.
         for entity in model.entities.iter().filter(|entity| entity.role.is_none()) {
             let mut seen = Vec::new();
             for (_, row) in meant.iter().filter(|(id, _)| *id == entity.id) {
-                seen.extend(world::seen(entity, row, scope).map_err(|error| error.to_string())?);
+                seen.extend(world::live_row(entity, row, scope).map_err(|error| error.to_string())?);
             }
             let own = got.iter().filter(|(id, _)| *id == entity.id);
             let own = own.map(|(_, row)| row.clone()).collect();
@@ -316,7 +321,7 @@ impl Sequence {
                 ));
             }
         }
-        match dump::difference(model, &items, scope).map_err(failed)? {
+        match dump::items_difference(model, &items, scope).map_err(failed)? {
             Some(what) => Err(what),
             None => Ok(items),
         }
@@ -334,15 +339,19 @@ pub(super) fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write,
         .ok_or_else(|| format!("there is no write `{name}`"))
 }
 
-pub(super) fn translated(made: &Made, mut request: WriteRequest) -> WriteRequest {
+pub(super) fn translate_error(made: &Made, mut request: WriteRequest) -> WriteRequest {
     request.args = made.put_row(&request.args);
     request
 }
 
-pub(super) fn compare(made: &mut Made, meant: &Outcome, got: &Result<Written, RuntimeError>) -> Result<(), String> {
+pub(super) fn compare_outcome(
+    made: &mut Made,
+    meant: &ExpectedOutcome,
+    got: &Result<Written, RuntimeError>,
+) -> Result<(), String> {
     let same = match (meant, got) {
         (
-            Outcome::Done {
+            ExpectedOutcome::Done {
                 status,
                 value,
                 replayed,
@@ -355,17 +364,17 @@ pub(super) fn compare(made: &mut Made, meant: &Outcome, got: &Result<Written, Ru
             };
             values && *status == written.status && *replayed == written.replayed
         }
-        (Outcome::Refused(any), Err(RuntimeError::Refused(got))) => {
+        (ExpectedOutcome::Refused(any), Err(RuntimeError::Refused(got))) => {
             any.iter().any(|meant| same_refusal(made, meant, got))
         }
-        (Outcome::Forbidden, Err(RuntimeError::Forbidden))
-        | (Outcome::Unauthenticated, Err(RuntimeError::Unauthenticated))
-        | (Outcome::BadRequest, Err(RuntimeError::Request(_) | RuntimeError::Evaluate(_)))
-        | (Outcome::VersionMismatch, Err(RuntimeError::VersionMismatch))
-        | (Outcome::VersionRequired, Err(RuntimeError::VersionRequired))
-        | (Outcome::KeyReused, Err(RuntimeError::IdempotencyKeyReused))
-        | (Outcome::AlreadyDone, Err(RuntimeError::AlreadyDone))
-        | (Outcome::Several, Err(RuntimeError::Several(_))) => true,
+        (ExpectedOutcome::Forbidden, Err(RuntimeError::Forbidden))
+        | (ExpectedOutcome::Unauthenticated, Err(RuntimeError::Unauthenticated))
+        | (ExpectedOutcome::BadRequest, Err(RuntimeError::Request(_) | RuntimeError::Evaluate(_)))
+        | (ExpectedOutcome::VersionMismatch, Err(RuntimeError::VersionMismatch))
+        | (ExpectedOutcome::VersionRequired, Err(RuntimeError::VersionRequired))
+        | (ExpectedOutcome::KeyReused, Err(RuntimeError::IdempotencyKeyReused))
+        | (ExpectedOutcome::AlreadyDone, Err(RuntimeError::AlreadyDone))
+        | (ExpectedOutcome::Several, Err(RuntimeError::Several(_))) => true,
         _ => false,
     };
     match same {
@@ -379,9 +388,9 @@ fn same_refusal(made: &mut Made, meant: &Refused, got: &Refused) -> bool {
 }
 
 /// An outcome in a line.
-pub fn shown(outcome: &Outcome) -> String {
+pub fn shown(outcome: &ExpectedOutcome) -> String {
     match outcome {
-        Outcome::Done {
+        ExpectedOutcome::Done {
             status,
             value,
             replayed,
@@ -389,7 +398,7 @@ pub fn shown(outcome: &Outcome) -> String {
             let value = value.as_ref().map(values::to_json).unwrap_or_default();
             format!("{status}{} {value}", if *replayed { " (replayed)" } else { "" })
         }
-        Outcome::Refused(any) => any.iter().map(shown_refusal).collect::<Vec<_>>().join(" or "),
+        ExpectedOutcome::Refused(any) => any.iter().map(shown_refusal).collect::<Vec<_>>().join(" or "),
         other => format!("{other:?}"),
     }
 }
@@ -401,7 +410,7 @@ fn shown_refusal(refused: &Refused) -> String {
 
 fn shown_result(got: &Result<Written, RuntimeError>) -> String {
     match got {
-        Ok(written) => shown(&Outcome::Done {
+        Ok(written) => shown(&ExpectedOutcome::Done {
             status: written.status,
             value: written.value.clone(),
             replayed: written.replayed,
@@ -419,9 +428,9 @@ fn shown_rows(rows: &[Attributes]) -> String {
 }
 
 /// As few operations as still show a difference, and the difference.
-pub async fn smallest(
+pub async fn fewest_operations(
     text: &str,
-    given: &Given,
+    given: &BenchGiven,
     store: StoreMaker<'_>,
     mut ops: Vec<Op>,
     mut what: String,
@@ -441,8 +450,13 @@ pub async fn smallest(
 }
 
 /// Which of some operations is the first to differ, and how.
-pub async fn first_difference(text: &str, given: &Given, store: Arc<dyn Store>, ops: &[Op]) -> Option<(usize, String)> {
-    let sequence = match Sequence::open(text, store, given.clone()).await {
+pub async fn first_difference(
+    text: &str,
+    given: &BenchGiven,
+    store: Arc<dyn Store>,
+    ops: &[Op],
+) -> Option<(usize, String)> {
+    let sequence = match WriteSequence::open(text, store, given.clone()).await {
         Ok(sequence) => sequence,
         Err(what) => return Some((0, what)),
     };
@@ -456,8 +470,8 @@ pub async fn first_difference(text: &str, given: &Given, store: Arc<dyn Store>, 
     None
 }
 
-/// Operations as lines that [`parsed`] reads.
-pub fn pasteable(ops: &[Op]) -> String {
+/// Operations as lines that [`parse_operations`] reads.
+pub fn operation_lines(ops: &[Op]) -> String {
     let lines = ops.iter().map(|op| {
         let request = &op.request;
         let claims = values::to_json(&Value::M(request.caller.claims.clone()));
@@ -475,12 +489,12 @@ pub fn pasteable(ops: &[Op]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Operations from lines of [`pasteable`].
+/// Operations from lines of [`operation_lines`].
 ///
 /// # Errors
 ///
 /// The line that is none.
-pub fn parsed(model: &Model, text: &str) -> Result<Vec<Op>, String> {
+pub fn parse_operations(model: &Model, text: &str) -> Result<Vec<Op>, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines
         .map(|line| parsed_line(model, line).ok_or_else(|| line.to_owned()))

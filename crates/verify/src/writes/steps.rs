@@ -8,36 +8,36 @@ use singlet_model::evaluate::{EvaluateError, KeyValue, convert, evaluate, evalua
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Requirement, Return, Selection, SelectionKind, Step, StepKind};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::{Default as Why, default_name, default_status, requirement_status, step_refusal};
+use singlet_plan::write::{DefaultRefusal, default_name, default_status, requirement_status, step_refusal};
 use singlet_runtime::{Attributes, Refused, Scope};
 
 use super::by_hand::StepCall;
-use super::change::{Edits, Fate};
-use super::oracle::{Frame, Making, Outcome};
+use super::change::{Fate, OracleEdits};
+use super::oracle::{ExpectedOutcome, Making, OracleFrame};
 use super::request::request_words;
 use super::world::{self, Identity, Row};
 
 /// A row that an operation looks at or changes.
 #[derive(Clone, Debug)]
-pub(super) struct Touched {
+pub(super) struct TouchedRow {
     pub entity: EntityId,
     pub identity: Identity,
     /// The row as it was; none where there is none.
     pub was: Option<Attributes>,
     pub fate: Fate,
-    pub edits: Edits,
+    pub edits: OracleEdits,
     pub becomes: Option<Attributes>,
 }
 
 /// An operation, as far as it came.
-pub(super) struct Operation<'a> {
-    pub frame: Frame<'a>,
+pub(super) struct OperationSteps<'a> {
+    pub frame: OracleFrame<'a>,
     pub before: &'a [Row],
     pub args: Attributes,
     pub bound: Attributes,
     /// Which row a name stands for.
     pub names: BTreeMap<String, usize>,
-    pub touched: Vec<Touched>,
+    pub touched: Vec<TouchedRow>,
     /// The row that is answered: the first that is made or changed, though one whose numbers are only added to comes last. Whether
     /// it is new, and whether it is such a counter.
     pub first: Option<(usize, bool, bool)>,
@@ -54,9 +54,9 @@ pub(super) struct Operation<'a> {
 /// An element of a loop, and the row that it is.
 pub(super) type Element = (Value, Option<(EntityId, Attributes)>);
 
-impl<'a> Operation<'a> {
-    pub fn new(frame: Frame<'a>, before: &'a [Row], args: Attributes) -> Self {
-        Operation {
+impl<'a> OperationSteps<'a> {
+    pub fn new(frame: OracleFrame<'a>, before: &'a [Row], args: Attributes) -> Self {
+        OperationSteps {
             frame,
             before,
             args,
@@ -93,20 +93,20 @@ impl<'a> Operation<'a> {
         }
     }
 
-    pub fn value(&self, expr: &Expr, own: Option<&Attributes>) -> Result<Option<Value>, Outcome> {
+    pub fn value(&self, expr: &Expr, own: Option<&Attributes>) -> Result<Option<Value>, ExpectedOutcome> {
         self.computed(evaluate(expr, &self.making(own)))
     }
 
-    pub fn value_as(&self, expr: &Expr, ty: &Type, own: Option<&Attributes>) -> Result<Option<Value>, Outcome> {
+    pub fn value_as(&self, expr: &Expr, ty: &Type, own: Option<&Attributes>) -> Result<Option<Value>, ExpectedOutcome> {
         self.computed(evaluate_as(expr, ty, &self.making(own)))
     }
 
-    pub fn holds(&self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, Outcome> {
+    pub fn holds(&self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, ExpectedOutcome> {
         self.computed(holds(expr, &self.making(own)))
     }
 
     /// A value of the answer, which sees rows as they become.
-    fn answered_value(&self, expr: &Expr) -> Result<Option<Value>, Outcome> {
+    fn answered_value(&self, expr: &Expr) -> Result<Option<Value>, ExpectedOutcome> {
         let making = Making {
             becoming: true,
             ..self.making(None)
@@ -115,13 +115,13 @@ impl<'a> Operation<'a> {
     }
 
     /// What was computed; a row that an expression names and that is not there is not found.
-    pub fn computed<T>(&self, computed: Result<T, EvaluateError>) -> Result<T, Outcome> {
+    pub fn computed<T>(&self, computed: Result<T, EvaluateError>) -> Result<T, ExpectedOutcome> {
         match computed {
             Err(EvaluateError::RowMissing(entity)) => {
-                let name = default_name(&self.entity(entity)?.name, &Why::Absent);
-                Err(refused(Refused {
+                let name = default_name(&self.entity(entity)?.name, &DefaultRefusal::Absent);
+                Err(refused_step(Refused {
                     name,
-                    status: default_status(&Why::Absent),
+                    status: default_status(&DefaultRefusal::Absent),
                     shown: Attributes::new(),
                 }))
             }
@@ -148,8 +148,8 @@ impl<'a> Operation<'a> {
             };
             known.insert((*name).to_owned(), value);
         }
-        let identity = world::identity(self.frame.model, entity, &known);
-        let is_it = |touched: &&Touched| touched.entity == entity && touched.identity == identity;
+        let identity = world::row_identity(self.frame.model, entity, &known);
+        let is_it = |touched: &&TouchedRow| touched.entity == entity && touched.identity == identity;
         if let Some(touched) = self.touched.iter().find(is_it).filter(|_| becoming) {
             match touched.fate {
                 Fate::Deleted => return Ok(None),
@@ -158,10 +158,10 @@ impl<'a> Operation<'a> {
             }
         }
         for (_, row) in self.before.iter().filter(|(known, _)| *known == entity) {
-            let seen = world::seen(described, row, self.scope(None))?;
+            let seen = world::live_row(described, row, self.scope(None))?;
             let current = seen.filter(|row| world::is_current(described, row));
             if let Some(row) = current
-                && world::identity(self.frame.model, entity, &row) == identity
+                && world::row_identity(self.frame.model, entity, &row) == identity
             {
                 return Ok(Some(row));
             }
@@ -170,7 +170,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Whether a row stays as it was, or keeps an instant that every write sets: it was written in the same one.
-    pub fn leaves_it_or_its_instant(&self, touched: &Touched) -> bool {
+    pub fn leaves_it_or_its_instant(&self, touched: &TouchedRow) -> bool {
         let (Some(was), Some(becomes)) = (&touched.was, &touched.becomes) else {
             return false;
         };
@@ -180,12 +180,12 @@ impl<'a> Operation<'a> {
         was == becomes || attributes.any(|attribute| attribute.always.is_some() && keeps(&attribute.name))
     }
 
-    pub fn entity(&self, id: EntityId) -> Result<&'a Entity, Outcome> {
-        self.frame.model.entity(id).ok_or(Outcome::BadRequest)
+    pub fn entity(&self, id: EntityId) -> Result<&'a Entity, ExpectedOutcome> {
+        self.frame.model.entity(id).ok_or(ExpectedOutcome::BadRequest)
     }
 
     /// The row of the first step that is taken and changes one.
-    pub fn first_changed(&self, steps: &'a [Step]) -> Result<Option<&'a Expr>, Outcome> {
+    pub fn first_changed(&self, steps: &'a [Step]) -> Result<Option<&'a Expr>, ExpectedOutcome> {
         for step in steps.iter().filter(|step| step.repeat.is_none()) {
             let taken = match &step.when {
                 Some(when) => self.holds(when, None)?,
@@ -204,7 +204,7 @@ impl<'a> Operation<'a> {
         Ok(None)
     }
 
-    pub fn required(&self, requirement: &Requirement, own: Option<&Attributes>) -> Result<Refused, Outcome> {
+    pub fn required(&self, requirement: &Requirement, own: Option<&Attributes>) -> Result<Refused, ExpectedOutcome> {
         Ok(Refused {
             name: requirement.refusal.name.clone(),
             status: requirement_status(requirement),
@@ -212,7 +212,7 @@ impl<'a> Operation<'a> {
         })
     }
 
-    pub fn shown(&self, shown: &[(String, Expr)], own: Option<&Attributes>) -> Result<Attributes, Outcome> {
+    pub fn shown(&self, shown: &[(String, Expr)], own: Option<&Attributes>) -> Result<Attributes, ExpectedOutcome> {
         let mut values = Attributes::new();
         for (name, expr) in shown {
             values.extend(self.value(expr, own)?.map(|value| (name.clone(), value)));
@@ -224,9 +224,9 @@ impl<'a> Operation<'a> {
         &self,
         step: &Step,
         entity: &Entity,
-        why: &Why,
+        why: &DefaultRefusal,
         own: Option<&Attributes>,
-    ) -> Result<Refused, Outcome> {
+    ) -> Result<Refused, ExpectedOutcome> {
         let said = step_refusal(step, why);
         Ok(Refused {
             name: said.map_or_else(|| default_name(&entity.name, why), |said| said.name.clone()),
@@ -240,7 +240,7 @@ impl<'a> Operation<'a> {
         entity: EntityId,
         key: &[(String, Expr)],
         own: Option<&Attributes>,
-    ) -> Result<Attributes, Outcome> {
+    ) -> Result<Attributes, ExpectedOutcome> {
         let entity = self.entity(entity)?;
         let mut found = Attributes::new();
         for (name, expr) in key {
@@ -254,8 +254,8 @@ impl<'a> Operation<'a> {
     }
 
     /// The row with that key; none where a part of it has no value.
-    pub fn touch(&mut self, entity: EntityId, key: &Attributes) -> Result<Option<usize>, Outcome> {
-        let identity = world::identity(self.frame.model, entity, key);
+    pub fn touch(&mut self, entity: EntityId, key: &Attributes) -> Result<Option<usize>, ExpectedOutcome> {
+        let identity = world::row_identity(self.frame.model, entity, key);
         if identity.iter().any(Option::is_none) {
             return Ok(None);
         }
@@ -268,35 +268,35 @@ impl<'a> Operation<'a> {
         }
         let mut was = None;
         for row in self.seen(entity)? {
-            if world::identity(self.frame.model, entity, &row) == identity {
+            if world::row_identity(self.frame.model, entity, &row) == identity {
                 was = Some(row);
             }
         }
         self.frame.trace.touch(|| (entity, identity.clone()));
-        self.touched.push(Touched {
+        self.touched.push(TouchedRow {
             entity,
             identity,
             was,
             fate: Fate::Looked,
-            edits: Edits::default(),
+            edits: OracleEdits::default(),
             becomes: None,
         });
         Ok(Some(self.touched.len() - 1))
     }
 
     /// The rows of an entity as everybody sees them.
-    pub(super) fn seen(&self, entity: EntityId) -> Result<Vec<Attributes>, Outcome> {
+    pub(super) fn seen(&self, entity: EntityId) -> Result<Vec<Attributes>, ExpectedOutcome> {
         let described = self.entity(entity)?;
         let mut rows = Vec::new();
         for (_, row) in self.before.iter().filter(|(known, _)| *known == entity) {
-            let row = world::seen(described, row, self.scope(None))?;
+            let row = world::live_row(described, row, self.scope(None))?;
             rows.extend(row.filter(|row| world::is_current(described, row)));
         }
         Ok(rows)
     }
 
     /// The rows of a selection, in its order and to its limit.
-    pub fn found(&self, selection: &Selection) -> Result<Vec<Attributes>, Outcome> {
+    pub fn found(&self, selection: &Selection) -> Result<Vec<Attributes>, ExpectedOutcome> {
         let mut rows = Vec::new();
         for entity in &selection.entities {
             for row in self.seen(*entity)? {
@@ -320,7 +320,12 @@ impl<'a> Operation<'a> {
         self.in_a_chosen_order(selection, rows)
     }
 
-    fn compare_rows(&self, selection: &Selection, one: &Attributes, other: &Attributes) -> Result<Ordering, Outcome> {
+    fn compare_rows(
+        &self,
+        selection: &Selection,
+        one: &Attributes,
+        other: &Attributes,
+    ) -> Result<Ordering, ExpectedOutcome> {
         let Some(entity) = selection.entity().and_then(|id| self.frame.model.entity(id)) else {
             return Ok(Ordering::Equal);
         };
@@ -338,7 +343,11 @@ impl<'a> Operation<'a> {
     }
 
     /// Rows that are sorted, to the limit. Which of those comes first that are equal in the order is left open.
-    fn in_a_chosen_order(&self, selection: &Selection, mut rows: Vec<Attributes>) -> Result<Vec<Attributes>, Outcome> {
+    fn in_a_chosen_order(
+        &self,
+        selection: &Selection,
+        mut rows: Vec<Attributes>,
+    ) -> Result<Vec<Attributes>, ExpectedOutcome> {
         let limit = selection.limit.and_then(|limit| usize::try_from(limit).ok());
         let most = limit.unwrap_or(usize::MAX).min(rows.len());
         // One row without an order is the only one, or refused.
@@ -360,7 +369,7 @@ impl<'a> Operation<'a> {
         Ok(chosen)
     }
 
-    pub fn elements(&self, list: &LetValue) -> Result<Vec<Element>, Outcome> {
+    pub fn elements(&self, list: &LetValue) -> Result<Vec<Element>, ExpectedOutcome> {
         Ok(match list {
             LetValue::Value(expr) => {
                 let elements = match self.value(expr, None)? {
@@ -380,7 +389,7 @@ impl<'a> Operation<'a> {
                 elements.into_iter().map(with_row).collect()
             }
             LetValue::Read(selection) => {
-                let entity = selection.entity().ok_or(Outcome::BadRequest)?;
+                let entity = selection.entity().ok_or(ExpectedOutcome::BadRequest)?;
                 let rows = self.found(selection)?.into_iter();
                 rows.map(|row| (Value::M(row.clone()), Some((entity, row)))).collect()
             }
@@ -397,7 +406,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    pub fn steps(&mut self, steps: &'a [Step]) -> Result<(), Outcome> {
+    pub fn steps(&mut self, steps: &'a [Step]) -> Result<(), ExpectedOutcome> {
         for step in steps {
             let Some((name, list)) = &step.repeat else {
                 self.turn(step)?;
@@ -414,7 +423,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Takes a step once.
-    pub fn turn(&mut self, step: &'a Step) -> Result<(), Outcome> {
+    pub fn turn(&mut self, step: &'a Step) -> Result<(), ExpectedOutcome> {
         let done = self.take_step(step);
         if done.is_err() {
             self.stopped_at.get_or_insert(step);
@@ -422,7 +431,7 @@ impl<'a> Operation<'a> {
         done
     }
 
-    fn take_step(&mut self, step: &'a Step) -> Result<(), Outcome> {
+    fn take_step(&mut self, step: &'a Step) -> Result<(), ExpectedOutcome> {
         if let Some(when) = &step.when
             && !self.holds(when, None)?
         {
@@ -436,7 +445,7 @@ impl<'a> Operation<'a> {
             StepKind::Upsert(target) => match self.target(target)? {
                 Some(at) if self.touched.get(at).is_some_and(|touched| touched.was.is_some()) => self.update(step, at),
                 Some(at) => {
-                    let entity = step.entity().ok_or(Outcome::BadRequest)?;
+                    let entity = step.entity().ok_or(ExpectedOutcome::BadRequest)?;
                     let names = world::key_variables(self.frame.model, entity).iter().cloned();
                     let identity = self.touched.get(at).map(|touched| touched.identity.clone());
                     let known = names.zip(identity.into_iter().flatten());
@@ -473,16 +482,18 @@ impl<'a> Operation<'a> {
                 let (Some(row), Some(entity)) = (row, step.entity()) else {
                     return Ok(());
                 };
-                let refusal = self.refusal(step, self.entity(entity)?, &Why::Exists, Some(&row))?;
+                let refusal = self.refusal(step, self.entity(entity)?, &DefaultRefusal::Exists, Some(&row))?;
                 self.note_in_the_way(entity, &row);
                 self.refuse(step, vec![refusal]).map(|_| ())
             }
         }
     }
 
-    fn call(&mut self, name: &str, args: &[(String, Expr)]) -> Result<(), Outcome> {
+    fn call(&mut self, name: &str, args: &[(String, Expr)]) -> Result<(), ExpectedOutcome> {
         let mut known = self.frame.model.steps.iter();
-        let named = known.find(|known| known.name == name).ok_or(Outcome::BadRequest)?;
+        let named = known
+            .find(|known| known.name == name)
+            .ok_or(ExpectedOutcome::BadRequest)?;
         let mut given = Attributes::new();
         for param in &named.args {
             let value = match args.iter().find(|(name, _)| *name == param.name) {
@@ -503,7 +514,7 @@ impl<'a> Operation<'a> {
     }
 
     /// The row that a step is about.
-    pub fn target(&mut self, target: &Expr) -> Result<Option<usize>, Outcome> {
+    pub fn target(&mut self, target: &Expr) -> Result<Option<usize>, ExpectedOutcome> {
         match &target.kind {
             ExprKind::Bound(name) => Ok(self.names.get(name).copied()),
             ExprKind::Entity { entity, key } => {
@@ -517,7 +528,7 @@ impl<'a> Operation<'a> {
     }
 
     /// What is said of a key that no row can have.
-    fn key_limits(&self, step: &Step, entity: EntityId, key: &Attributes) -> Result<Vec<Refused>, Outcome> {
+    fn key_limits(&self, step: &Step, entity: EntityId, key: &Attributes) -> Result<Vec<Refused>, ExpectedOutcome> {
         let entity = self.entity(entity)?;
         let mut problems = Vec::new();
         for (name, value) in key {
@@ -527,23 +538,23 @@ impl<'a> Operation<'a> {
     }
 
     /// What is said of a row that is not there.
-    pub fn absent(&self, step: &Step) -> Result<(), Outcome> {
-        let entity = self.entity(step.entity().ok_or(Outcome::BadRequest)?)?;
-        let refusal = self.refusal(step, entity, &Why::Absent, None)?;
+    pub fn absent(&self, step: &Step) -> Result<(), ExpectedOutcome> {
+        let entity = self.entity(step.entity().ok_or(ExpectedOutcome::BadRequest)?)?;
+        let refusal = self.refusal(step, entity, &DefaultRefusal::Absent, None)?;
         self.refuse(step, vec![refusal]).map(|_| ())
     }
 
     /// Whether a step with these problems is passed over; where it is not, they are what is said.
-    pub fn refuse(&self, step: &Step, problems: Vec<Refused>) -> Result<bool, Outcome> {
+    pub fn refuse(&self, step: &Step, problems: Vec<Refused>) -> Result<bool, ExpectedOutcome> {
         match problems.is_empty() {
             true => Ok(false),
             false if step.or_skip => Ok(true),
             false if self.frame.lenient || self.is_unconditional(step) => Ok(false),
-            false => Err(Outcome::Refused(problems)),
+            false => Err(ExpectedOutcome::Refused(problems)),
         }
     }
 
-    pub fn step_requirements(&self, step: &Step, own: &Attributes) -> Result<Vec<Refused>, Outcome> {
+    pub fn step_requirements(&self, step: &Step, own: &Attributes) -> Result<Vec<Refused>, ExpectedOutcome> {
         for requirement in &step.requirements {
             if !self.holds(&requirement.condition, Some(own))? {
                 self.note_obstacle(&requirement.condition, step.entity().map(|entity| (entity, own)));
@@ -569,7 +580,7 @@ impl<'a> Operation<'a> {
     }
 
     /// The answer, from what rows become.
-    pub fn answer(&mut self) -> Result<Outcome, Outcome> {
+    pub fn answer(&mut self) -> Result<ExpectedOutcome, ExpectedOutcome> {
         let becomes = |at: &usize| self.touched.get(*at)?.becomes.clone();
         let names = self.names.iter();
         let after: Vec<(String, Value)> = names
@@ -596,7 +607,7 @@ impl<'a> Operation<'a> {
             (Some(_), true) => 201,
             (Some(_), false) => 200,
         });
-        Ok(Outcome::Done {
+        Ok(ExpectedOutcome::Done {
             status,
             value: value.filter(|_| status != 204),
             replayed: false,
@@ -604,13 +615,13 @@ impl<'a> Operation<'a> {
     }
 }
 
-pub(super) fn refused(refused: Refused) -> Outcome {
-    Outcome::Refused(vec![refused])
+pub(super) fn refused_step(refused: Refused) -> ExpectedOutcome {
+    ExpectedOutcome::Refused(vec![refused])
 }
 
 /// What is said where one row would be changed in two ways at once.
-pub(super) fn same_item() -> Outcome {
-    Outcome::Refused(same_item_refusal())
+pub(super) fn same_item() -> ExpectedOutcome {
+    ExpectedOutcome::Refused(same_item_refusal())
 }
 
 /// The refusal of two changes of one row that cannot both be.

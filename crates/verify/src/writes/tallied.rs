@@ -106,7 +106,7 @@ fn counted(engine: &Engine, tally: &Tally, items: &[Item]) -> Result<Counted, St
     for item in items {
         let entity = entity_of_item(model, item).filter(|entity| entity.id == tally.entity);
         let Some(entity) = entity else { continue };
-        let row = row::stored(entity, item).map_err(|error| error.to_string())?;
+        let row = row::decode_as_stored(entity, item).map_err(|error| error.to_string())?;
         let scope = Scope {
             setting: engine.setting(),
             now: 0,

@@ -42,7 +42,7 @@ impl Made {
         }
     }
 
-    /// The same for a row.
+    /// A row with the engine's values in place of the oracle's.
     pub fn put_row(&self, row: &Attributes) -> Attributes {
         row.iter()
             .map(|(name, value)| (name.clone(), self.put(value)))
@@ -69,7 +69,7 @@ impl Made {
         }
     }
 
-    /// The same for rows.
+    /// Whether two rows are the same, once the oracle's made-up values stand for the engine's.
     pub fn same_row(&mut self, meant: &Attributes, got: &Attributes) -> bool {
         meant.len() == got.len()
             && meant

@@ -21,7 +21,7 @@ pub fn key_variables(model: &Model, entity: EntityId) -> &[String] {
 }
 
 /// Which row it is.
-pub fn identity(model: &Model, entity: EntityId, row: &Attributes) -> Identity {
+pub fn row_identity(model: &Model, entity: EntityId, row: &Attributes) -> Identity {
     let names = key_variables(model, entity).iter().map(String::as_str);
     model
         .entity(entity)
@@ -83,7 +83,7 @@ fn kept_in_part(part: &KeyPart, row: &Attributes) -> Option<Value> {
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<Attributes>, EvaluateError> {
+pub fn live_row(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<Attributes>, EvaluateError> {
     if let Some(expires) = &entity.expires
         && let Some(millis) = millis(expires, row, scope)?
     {
@@ -93,7 +93,7 @@ pub fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Optio
             return Ok(None);
         }
     }
-    lapsed(entity, row, scope).map(Some)
+    lapsed_row(entity, row, scope).map(Some)
 }
 
 /// The row in a later state where one has lapsed, whether or not it has ended.
@@ -101,7 +101,7 @@ pub fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Optio
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn lapsed(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
+pub fn lapsed_row(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
     let mut row = row.clone();
     if let Some(states) = &entity.states {
         for lapse in &states.lapses {
@@ -130,7 +130,7 @@ fn millis(at: &Expr, row: &Attributes, scope: Scope<'_>) -> Result<Option<i64>, 
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn computed(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
+pub fn compute_row(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
     // One may build on another, so that they are computed as often as there are some.
     for _ in &entity.attributes {
         for attribute in &entity.attributes {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use singlet_store_embedded::EmbeddedStore;
-use singlet_verify::bench::Given;
+use singlet_verify::bench::BenchGiven;
 use singlet_verify::{Bench, Case, Outcome};
 
 use super::{Caller, NOW, attributes};
@@ -48,9 +48,9 @@ async fn rows_of_other_entities_are_read_for_nothing() {
         let lines = lines.map(|n| ("Line".to_owned(), attributes(&[("id", "a"), ("n", n)])));
         let rows = lines.into_iter().chain([parent]).collect();
         let store = Arc::new(EmbeddedStore::memory().unwrap());
-        let given = Given {
+        let given = BenchGiven {
             costs: true,
-            ..Given::default()
+            ..BenchGiven::default()
         };
         let bench = Bench::open_with(model, store, rows, NOW, given).await.unwrap();
         let case = Case {

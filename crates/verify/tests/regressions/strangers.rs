@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use singlet_store_embedded::EmbeddedStore;
-use singlet_verify::bench::Given;
+use singlet_verify::bench::BenchGiven;
 use singlet_verify::{Bench, Case, Outcome};
 
 use super::{Caller, NOW, attributes};
@@ -95,9 +95,9 @@ reads:
 async fn outcome(model: &str, rows: &[(&str, &[(&str, &str)])], read: &str, args: &[(&str, &str)]) -> Outcome {
     let rows = rows.iter().map(|(entity, row)| ((*entity).to_owned(), attributes(row)));
     let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let given = Given {
+    let given = BenchGiven {
         costs: true,
-        ..Given::default()
+        ..BenchGiven::default()
     };
     let bench = Bench::open_with(model, store, rows.collect(), NOW, given)
         .await

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::decided;
+use singlet_model::evaluate::decide_condition;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
 use singlet_model::model::{Read, SelectionKind};
 use singlet_model::types::Type;
@@ -100,7 +100,7 @@ fn admits(model: &Model, allow: &Expr, caller: &Caller) -> bool {
     let decided_by_caller = allow.conjuncts().into_iter().filter(|part| of_caller(part));
     decided_by_caller
         .into_iter()
-        .all(|part| decided(part, &scope) == Ok(Some(true)))
+        .all(|part| decide_condition(part, &scope) == Ok(Some(true)))
         && (model.callers.api_key_header.is_none() || caller.claims.contains_key("role"))
 }
 

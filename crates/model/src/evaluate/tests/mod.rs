@@ -14,7 +14,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use singlet_item::{Number, Value};
 
-use super::{Environment, decided, evaluate, evaluate_as, evaluate_bound, holds};
+use super::{Environment, decide_condition, evaluate, evaluate_as, evaluate_bound, holds};
 use crate::catalog::{AttributeName, Catalog};
 use crate::diagnostic::Diagnostics;
 use crate::expression::{self, Absence, Args, Claim, Expr, ExprKind, Scope, Word};
@@ -362,7 +362,7 @@ fn what_hangs_on_a_missing_claim_is_unknown() {
         (r#"!(missing == caller.id)"#, Some(true)),
     ];
     for (source, expected) in cases {
-        let (truth, passes) = with_expr(source, |expr| (decided(expr, &world()), holds(expr, &world())));
+        let (truth, passes) = with_expr(source, |expr| (decide_condition(expr, &world()), holds(expr, &world())));
         assert_eq!(truth, Ok(expected), "{source}");
         assert_eq!(passes, Ok(expected == Some(true)), "{source}");
     }

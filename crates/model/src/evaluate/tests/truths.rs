@@ -12,7 +12,7 @@ const F: Option<bool> = Some(false);
 const U: Option<bool> = None;
 
 fn truth_of(source: &str) -> Option<bool> {
-    with_expr(source, |expr| decided(expr, &world())).unwrap()
+    with_expr(source, |expr| decide_condition(expr, &world())).unwrap()
 }
 
 #[test]

@@ -7,13 +7,19 @@ use singlet_item::Number;
 use super::Checker;
 use crate::diagnostic::Diagnostic;
 use crate::expression::functions::FunctionId;
-use crate::expression::parse::Node;
+use crate::expression::parse::ExpressionNode;
 use crate::expression::rules;
 use crate::expression::tree::{BinaryOp, Expr, ExprKind, Literal};
 use crate::types::{NumberLimits, Type};
 
 impl Checker<'_, '_> {
-    pub(super) fn arithmetic(&mut self, node: &Node, op: BinaryOp, left: &Node, right: &Node) -> Expr {
+    pub(super) fn arithmetic(
+        &mut self,
+        node: &ExpressionNode,
+        op: BinaryOp,
+        left: &ExpressionNode,
+        right: &ExpressionNode,
+    ) -> Expr {
         let mut left_expr = self.node(left, false);
         let mut right_expr = self.node(right, false);
         let spreads = self.present(left, &left_expr) | self.present(right, &right_expr);
@@ -41,7 +47,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    pub(super) fn negate(&mut self, node: &Node, inner: &Node) -> Expr {
+    pub(super) fn negate(&mut self, node: &ExpressionNode, inner: &ExpressionNode) -> Expr {
         let mut expr = self.node(inner, false);
         let spreads = self.present(inner, &expr);
         self.learn(&mut expr, &Type::number());
@@ -62,13 +68,13 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn division(&mut self, node: &Node) {
+    fn division(&mut self, node: &ExpressionNode) {
         let message = "`/` stands outside `round`, and most quotients have no last digit".to_owned();
         let help = format!("write `round({}, 2)`", self.source(node));
         self.report(Diagnostic::new(&rules::DIVISION, self.span(&node.range), message).help(help));
     }
 
-    fn hours_on_a_date(&mut self, node: &Node, left: &Expr, right: &Expr) {
+    fn hours_on_a_date(&mut self, node: &ExpressionNode, left: &Expr, right: &Expr) {
         let message = format!(
             "{} adds hours or minutes to a date, which has no clock",
             self.shown(node)
@@ -79,7 +85,13 @@ impl Checker<'_, '_> {
         self.report(Diagnostic::new(&rules::ARITHMETIC, self.span(&node.range), message).help(help));
     }
 
-    fn no_arithmetic(&mut self, node: &Node, op: BinaryOp, left: (&Node, &Expr), right: (&Node, &Expr)) {
+    fn no_arithmetic(
+        &mut self,
+        node: &ExpressionNode,
+        op: BinaryOp,
+        left: (&ExpressionNode, &Expr),
+        right: (&ExpressionNode, &Expr),
+    ) {
         let message = format!(
             "`{}` does not go between {} of type `{}` and {} of type `{}`",
             op.symbol(),
@@ -98,7 +110,12 @@ impl Checker<'_, '_> {
         });
     }
 
-    fn arithmetic_help(&self, op: BinaryOp, one: (&Node, &Expr), other: (&Node, &Expr)) -> Option<String> {
+    fn arithmetic_help(
+        &self,
+        op: BinaryOp,
+        one: (&ExpressionNode, &Expr),
+        other: (&ExpressionNode, &Expr),
+    ) -> Option<String> {
         let source = self.source(other.0);
         match (&one.1.ty, &other.1.ty) {
             (Type::Text(_), other) if op == BinaryOp::Add && !matches!(other, Type::Row(_)) => {

@@ -6,24 +6,31 @@ use singlet_item::Number;
 
 use super::Checker;
 use crate::diagnostic::Diagnostic;
-use crate::expression::functions::{Form, Function, FunctionId, Meaning, Param};
-use crate::expression::parse::Node;
-use crate::expression::relations::{assignable, comparable, orderable, unified};
+use crate::expression::functions::{CallForm, Function, FunctionId, Meaning, Param};
+use crate::expression::parse::ExpressionNode;
+use crate::expression::relations::{is_assignable, is_comparable, is_orderable, unified_type};
 use crate::expression::rules;
-use crate::expression::tokens::quoted;
+use crate::expression::tokens::quote_input;
 use crate::expression::tree::{Expr, ExprKind, Literal};
 use crate::types::{LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type};
 
 impl Checker<'_, '_> {
-    pub(super) fn call(&mut self, node: &Node, name: &str, receiver: Option<&Node>, args: &[Node], top: bool) -> Expr {
-        let values: Vec<&Node> = receiver.into_iter().chain(args).collect();
+    pub(super) fn call(
+        &mut self,
+        node: &ExpressionNode,
+        name: &str,
+        receiver: Option<&ExpressionNode>,
+        args: &[ExpressionNode],
+        top: bool,
+    ) -> Expr {
+        let values: Vec<&ExpressionNode> = receiver.into_iter().chain(args).collect();
         let Some(known) = Function::named(name).next() else {
             return match (receiver, self.scope.catalog.entity(name)) {
                 (None, Some(entity)) => self.key_by_position(node, entity, args),
                 _ => self.unknown_function(node, name, &values),
             };
         };
-        if (known.form == Form::Method) != receiver.is_some() {
+        if (known.form == CallForm::Method) != receiver.is_some() {
             return self.wrong_form(node, known, &values);
         }
         let Some(function) = Function::named(name).find(|function| function.takes(values.len())) else {
@@ -40,24 +47,24 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn wrong_form(&mut self, node: &Node, function: &Function, values: &[&Node]) -> Expr {
+    fn wrong_form(&mut self, node: &ExpressionNode, function: &Function, values: &[&ExpressionNode]) -> Expr {
         let sources: Vec<&str> = values.iter().map(|value| self.source(value)).collect();
         let name = function.name;
         let fits = function.takes(values.len());
         let (kind, instead) = match (function.form, sources.as_slice()) {
-            (Form::Method, [receiver, rest @ ..]) if fits => {
+            (CallForm::Method, [receiver, rest @ ..]) if fits => {
                 ("method", format!("{receiver}.{name}({})", rest.join(", ")))
             }
-            (Form::Method, _) => ("method", function.signature.to_owned()),
-            (Form::Function, all) => ("function", format!("{name}({})", all.join(", "))),
+            (CallForm::Method, _) => ("method", function.signature.to_owned()),
+            (CallForm::Function, all) => ("function", format!("{name}({})", all.join(", "))),
         };
         let message = format!("`{name}` is a {kind}");
-        let help = format!("write {}", quoted(&instead));
+        let help = format!("write {}", quote_input(&instead));
         self.refuse(&rules::CALL_FORM, node, message, Some(help))
     }
 
-    fn wrong_count(&mut self, node: &Node, known: &Function, count: usize) -> Expr {
-        let method = usize::from(known.form == Form::Method);
+    fn wrong_count(&mut self, node: &ExpressionNode, known: &Function, count: usize) -> Expr {
+        let method = usize::from(known.form == CallForm::Method);
         let mut counts: Vec<String> = Function::named(known.name)
             .map(|function| function.params.len().saturating_sub(method).to_string())
             .collect();
@@ -73,7 +80,14 @@ impl Checker<'_, '_> {
         self.refuse(&rules::WRONG_ARGUMENTS, node, message, Some(signatures.join(" or ")))
     }
 
-    fn values(&mut self, node: &Node, function: &Function, id: FunctionId, nodes: &[&Node], top: bool) -> Expr {
+    fn values(
+        &mut self,
+        node: &ExpressionNode,
+        function: &Function,
+        id: FunctionId,
+        nodes: &[&ExpressionNode],
+        top: bool,
+    ) -> Expr {
         let outer = std::mem::replace(&mut self.divides, id == FunctionId::Round);
         let mut exprs: Vec<Expr> = nodes.iter().map(|node| self.node(node, false)).collect();
         self.divides = outer;
@@ -102,7 +116,7 @@ impl Checker<'_, '_> {
     }
 
     /// `startsWith` and `contains` compare: absent values make them false, optional arguments follow the rule of comparisons.
-    fn predicate(&mut self, nodes: &[&Node], exprs: &[Expr], top: bool) {
+    fn predicate(&mut self, nodes: &[&ExpressionNode], exprs: &[Expr], top: bool) {
         if let ([left, right], [left_expr, right_expr]) = (nodes, exprs) {
             self.tested(left, left_expr, right_expr, top);
             self.tested(right, right_expr, left_expr, top);
@@ -114,7 +128,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn contains(&mut self, nodes: &[&Node], exprs: &mut [Expr]) {
+    fn contains(&mut self, nodes: &[&ExpressionNode], exprs: &mut [Expr]) {
         let ([holder, sought], [holder_expr, sought_expr]) = (nodes, exprs) else {
             return;
         };
@@ -123,13 +137,13 @@ impl Checker<'_, '_> {
             Type::List(element, _) | Type::Set(element, _) => {
                 self.learn(sought_expr, &element);
                 self.coerce(sought, sought_expr, &element);
-                if !comparable(&sought_expr.ty, &element) {
+                if !is_comparable(&sought_expr.ty, &element) {
                     self.mismatch(sought, sought_expr, &element);
                 }
             }
             Type::Text(_) => {
                 self.learn(sought_expr, &Type::text());
-                if !assignable(&sought_expr.ty, &Type::text()) {
+                if !is_assignable(&sought_expr.ty, &Type::text()) {
                     self.mismatch(sought, sought_expr, &Type::text());
                 }
             }
@@ -146,21 +160,21 @@ impl Checker<'_, '_> {
     }
 
     /// `min` and `max` take values of one type, or one list of them.
-    fn ordered_values(&mut self, nodes: &[&Node], exprs: &mut [Expr]) {
+    fn ordered_values(&mut self, nodes: &[&ExpressionNode], exprs: &mut [Expr]) {
         let mut ty = Type::Unknown;
         for (node, expr) in nodes.iter().zip(exprs) {
             self.learn(expr, &ty);
             self.coerce(node, expr, &ty);
             let one = expr.ty.element().unwrap_or(&expr.ty).clone();
-            match unified(&ty, &one) {
-                Some(both) if orderable(&both) => ty = both,
+            match unified_type(&ty, &one) {
+                Some(both) if is_orderable(&both) => ty = both,
                 Some(other) => self.no_order(node, &other, expr),
                 None => self.mismatch(node, expr, &ty),
             }
         }
     }
 
-    fn no_order(&mut self, node: &Node, ty: &Type, expr: &Expr) {
+    fn no_order(&mut self, node: &ExpressionNode, ty: &Type, expr: &Expr) {
         let message = format!(
             "{} has type `{}`, which has no order",
             self.shown(node),
@@ -169,7 +183,7 @@ impl Checker<'_, '_> {
         self.report(Diagnostic::new(&rules::NO_ORDER, expr.span, message));
     }
 
-    fn param(&mut self, node: &Node, expr: &mut Expr, param: Param, function: &Function) {
+    fn param(&mut self, node: &ExpressionNode, expr: &mut Expr, param: Param, function: &Function) {
         if let Some(ty) = learned(param) {
             self.learn(expr, &ty);
             self.coerce(node, expr, &ty);
@@ -186,7 +200,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn wrong_type(&mut self, node: &Node, expr: &Expr, param: Param, function: &Function) {
+    fn wrong_type(&mut self, node: &ExpressionNode, expr: &Expr, param: Param, function: &Function) {
         let message = format!(
             "{} has type `{}`, which `{}` does not take",
             self.shown(node),
@@ -202,7 +216,7 @@ impl Checker<'_, '_> {
     }
 
     /// A whole number, written out, within bounds: it decides the type of the result.
-    fn between(&mut self, node: &Node, expr: &Expr, least: i64, most: i64, function: &Function) {
+    fn between(&mut self, node: &ExpressionNode, expr: &Expr, least: i64, most: i64, function: &Function) {
         let value = literal_int(expr);
         if expr.ty.is_unknown() || value.is_some_and(|value| (least..=most).contains(&value)) {
             return;
@@ -264,7 +278,7 @@ fn accepts(param: Param, ty: &Type) -> bool {
         Param::Date => *ty == Type::Date,
         Param::Instant => ty.is_instant(),
         Param::Moment => ty.is_instant() || *ty == Type::Date,
-        Param::Geo => assignable(ty, &Type::Geo(None)),
+        Param::Geo => is_assignable(ty, &Type::Geo(None)),
         Param::Enum => matches!(ty, Type::Enum(_)),
         Param::List => matches!(ty, Type::List(..) | Type::Set(..)),
         Param::Lists => ty
@@ -274,7 +288,7 @@ fn accepts(param: Param, ty: &Type) -> bool {
             ty,
             Type::Text(_) | Type::Bytes(_) | Type::List(..) | Type::Set(..) | Type::Map(..)
         ),
-        Param::Scalar => *ty == Type::Bool || (orderable(ty) && !matches!(ty, Type::Duration | Type::Bytes(_))),
+        Param::Scalar => *ty == Type::Bool || (is_orderable(ty) && !matches!(ty, Type::Duration | Type::Bytes(_))),
         Param::Ordered | Param::Any | Param::Variable | Param::Body => true,
     }
 }
@@ -362,7 +376,7 @@ fn rounded(args: &[Expr]) -> Type {
 fn extreme(args: &[Expr]) -> Type {
     let element = |expr: &Expr| expr.ty.element().unwrap_or(&expr.ty).clone();
     args.iter()
-        .try_fold(Type::Unknown, |ty, expr| unified(&ty, &element(expr)))
+        .try_fold(Type::Unknown, |ty, expr| unified_type(&ty, &element(expr)))
         .unwrap_or(Type::Unknown)
 }
 

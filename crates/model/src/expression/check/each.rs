@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::Checker;
 use crate::diagnostic::Diagnostic;
-use crate::expression::parse::{Node, NodeKind};
-use crate::expression::scope::Bound;
+use crate::expression::parse::{ExpressionNode, NodeKind};
+use crate::expression::scope::BoundName;
 use crate::expression::tree::{EachOp, Expr, ExprKind};
 use crate::expression::{RESERVED_NAMES, rules};
 use crate::types::{LengthLimits, Type};
 
 impl Checker<'_, '_> {
     /// `nodes` are the list, the variable and the body.
-    pub(super) fn each(&mut self, node: &Node, op: EachOp, nodes: &[&Node]) -> Expr {
+    pub(super) fn each(&mut self, node: &ExpressionNode, op: EachOp, nodes: &[&ExpressionNode]) -> Expr {
         let [list, variable, body] = nodes else {
             return self.invalid(node);
         };
@@ -24,7 +24,7 @@ impl Checker<'_, '_> {
         let Some(var) = self.variable(variable) else {
             return self.invalid(node);
         };
-        self.variables.push(Bound {
+        self.variables.push(BoundName {
             name: var.clone(),
             ty: element,
             optional: false,
@@ -45,7 +45,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn element_of(&mut self, node: &Node, list: &Expr) -> Option<Type> {
+    fn element_of(&mut self, node: &ExpressionNode, list: &Expr) -> Option<Type> {
         match &list.ty {
             Type::Unknown => Some(Type::Unknown),
             Type::List(element, _) | Type::Set(element, _) => Some(element.as_ref().clone()),
@@ -60,7 +60,7 @@ impl Checker<'_, '_> {
     }
 
     /// A variable is a new name, so that nobody takes it for something else.
-    fn variable(&mut self, node: &Node) -> Option<String> {
+    fn variable(&mut self, node: &ExpressionNode) -> Option<String> {
         let NodeKind::Name(name) = &node.kind else {
             let message = format!("{} stands where the name of an element is expected", self.shown(node));
             let help = "write a new name first: `rows.exists(e, e.status == \"open\")`".to_owned();
@@ -82,7 +82,7 @@ impl Checker<'_, '_> {
         None
     }
 
-    fn body(&mut self, op: EachOp, body: &Node) -> Expr {
+    fn body(&mut self, op: EachOp, body: &ExpressionNode) -> Expr {
         if matches!(op, EachOp::Exists | EachOp::All | EachOp::Filter) {
             return self.condition(body, false);
         }

@@ -2,14 +2,14 @@
 
 use super::Checker;
 use crate::diagnostic::Diagnostic;
-use crate::expression::parse::{FieldNode, Node};
+use crate::expression::parse::{ExpressionNode, FieldNode};
 use crate::expression::relations::same_kind;
 use crate::expression::rules;
 use crate::expression::tree::{Expr, ExprKind};
 use crate::types::{EntityId, Type};
 
 impl Checker<'_, '_> {
-    pub(super) fn key_by_position(&mut self, node: &Node, entity: EntityId, args: &[Node]) -> Expr {
+    pub(super) fn key_by_position(&mut self, node: &ExpressionNode, entity: EntityId, args: &[ExpressionNode]) -> Expr {
         let variables = self.key_variables(entity);
         if !variables.is_empty() && variables.len() != args.len() {
             return self.wrong_count_of_key(node, entity, &variables, args.len());
@@ -29,7 +29,7 @@ impl Checker<'_, '_> {
         self.row_of(node, entity, key, optional)
     }
 
-    pub(super) fn key_by_name(&mut self, node: &Node, name: &str, fields: &[FieldNode]) -> Expr {
+    pub(super) fn key_by_name(&mut self, node: &ExpressionNode, name: &str, fields: &[FieldNode]) -> Expr {
         let Some(entity) = self.scope.catalog.entity(name) else {
             let message = format!("`{name}` is not an entity");
             let known = self.scope.catalog.entity_names();
@@ -66,7 +66,7 @@ impl Checker<'_, '_> {
         variables.iter().map(typed).collect()
     }
 
-    fn key_value(&mut self, node: &Node, ty: &Type) -> (Expr, bool) {
+    fn key_value(&mut self, node: &ExpressionNode, ty: &Type) -> (Expr, bool) {
         self.hint = Some(ty.clone());
         let mut expr = self.node(node, false);
         self.hint = None;
@@ -75,7 +75,7 @@ impl Checker<'_, '_> {
         (expr, spreads)
     }
 
-    fn row_of(&self, node: &Node, entity: EntityId, key: Vec<(String, Expr)>, optional: bool) -> Expr {
+    fn row_of(&self, node: &ExpressionNode, entity: EntityId, key: Vec<(String, Expr)>, optional: bool) -> Expr {
         Expr {
             optional,
             ..self.made(node, ExprKind::Entity { entity, key }, Type::Row(entity))
@@ -84,7 +84,7 @@ impl Checker<'_, '_> {
 
     fn wrong_count_of_key(
         &mut self,
-        node: &Node,
+        node: &ExpressionNode,
         entity: EntityId,
         variables: &[(String, Type)],
         found: usize,
@@ -99,13 +99,13 @@ impl Checker<'_, '_> {
 
     fn told_apart_by_position(
         &mut self,
-        node: &Node,
+        node: &ExpressionNode,
         entity: EntityId,
         variables: &[(String, Type)],
-        args: &[Node],
+        args: &[ExpressionNode],
         (one, other): (&str, &str),
     ) {
-        let called = |node: &Node| same_word(self.source(node).rsplit('.').next().unwrap_or_default());
+        let called = |node: &ExpressionNode| same_word(self.source(node).rsplit('.').next().unwrap_or_default());
         let mut values = variables.iter().zip(args);
         if values.all(|((name, _), arg)| called(arg) == same_word(name)) {
             return;
@@ -145,7 +145,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn missing_field(&mut self, node: &Node, entity: EntityId, name: &str) {
+    fn missing_field(&mut self, node: &ExpressionNode, entity: EntityId, name: &str) {
         let owner = self.scope.catalog.name(entity);
         let message = format!("`{name}` is missing from the key of `{owner}`");
         self.report(Diagnostic::new(&rules::WRONG_KEY, self.span(&node.range), message));

@@ -3,8 +3,8 @@
 use super::Checker;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::evaluate::time;
-use crate::expression::parse::{Node, NodeKind};
-use crate::expression::relations::unified;
+use crate::expression::parse::{ExpressionNode, NodeKind};
+use crate::expression::relations::unified_type;
 use crate::expression::rules;
 use crate::expression::tree::{Expr, ExprKind, Literal};
 use crate::spelling::canonical_text;
@@ -13,19 +13,19 @@ use singlet_item::Number;
 
 impl Checker<'_, '_> {
     /// Lets literals take the type that they meet, also within a list and the branches of `? :`.
-    pub(super) fn coerce(&mut self, node: &Node, expr: &mut Expr, to: &Type) {
+    pub(super) fn coerce(&mut self, node: &ExpressionNode, expr: &mut Expr, to: &Type) {
         match (&node.kind, &mut expr.kind) {
             (NodeKind::Conditional(_, then, otherwise), ExprKind::Conditional(_, a, b)) => {
                 self.coerce(then, a, to);
                 self.coerce(otherwise, b, to);
-                expr.ty = unified(&a.ty, &b.ty).unwrap_or(Type::Unknown);
+                expr.ty = unified_type(&a.ty, &b.ty).unwrap_or(Type::Unknown);
             }
             (NodeKind::List(nodes), ExprKind::List(elements)) => {
                 if let Type::List(wanted, _) | Type::Set(wanted, _) = to {
                     self.coerce_elements(nodes, elements, wanted);
                     let all = elements
                         .iter()
-                        .try_fold(Type::Unknown, |ty, expr| unified(&ty, &expr.ty));
+                        .try_fold(Type::Unknown, |ty, expr| unified_type(&ty, &expr.ty));
                     expr.ty = Type::List(all.unwrap_or(Type::Unknown).into(), LengthLimits::default());
                 }
             }
@@ -40,7 +40,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn coerce_elements(&mut self, nodes: &[Node], elements: &mut [Expr], wanted: &Type) {
+    fn coerce_elements(&mut self, nodes: &[ExpressionNode], elements: &mut [Expr], wanted: &Type) {
         for (node, element) in nodes.iter().zip(elements) {
             self.learn(element, wanted);
             self.coerce(node, element, wanted);
@@ -120,7 +120,7 @@ impl Checker<'_, '_> {
     }
 
     /// Literals that a type could never hold.
-    pub(super) fn within_limits(&mut self, node: &Node, expr: &Expr, to: &Type) {
+    pub(super) fn within_limits(&mut self, node: &ExpressionNode, expr: &Expr, to: &Type) {
         match (&node.kind, &expr.kind, to) {
             (NodeKind::Conditional(_, then, otherwise), ExprKind::Conditional(_, a, b), _) => {
                 self.within_limits(then, a, to);
@@ -145,7 +145,7 @@ impl Checker<'_, '_> {
     }
 
     /// The clock of `time(date, "08:00")`, also in the branches of `? :`.
-    pub(super) fn clock(&mut self, node: &Node, expr: &Expr) {
+    pub(super) fn clock(&mut self, node: &ExpressionNode, expr: &Expr) {
         match (&node.kind, &expr.kind) {
             (NodeKind::Conditional(_, then, otherwise), ExprKind::Conditional(_, a, b)) => {
                 self.clock(then, a);

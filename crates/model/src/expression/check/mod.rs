@@ -12,11 +12,11 @@ mod unknown;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::facts::Facts;
-use super::parse::{FieldNode, Node, NodeKind};
-use super::relations::{assignable, unified};
-use super::scope::{Absence, Bound, OptionalArgs, Scope};
-use super::tokens::quoted;
+use super::facts::PresenceFacts;
+use super::parse::{ExpressionNode, FieldNode, NodeKind};
+use super::relations::{is_assignable, unified_type};
+use super::scope::{Absence, BoundName, OptionalArgs, Scope};
+use super::tokens::quote_input;
 use super::tree::{Expr, ExprKind, Literal};
 use super::{Target, rules};
 use crate::diagnostic::{Diagnostic, Diagnostics, Rule};
@@ -30,9 +30,9 @@ pub(super) struct Checker<'s, 'c> {
     scope: &'s Scope<'c>,
     out: &'s mut Diagnostics,
     /// The variables of the functions over lists that are open, the innermost last.
-    variables: Vec<Bound>,
+    variables: Vec<BoundName>,
     /// What the scope and the conditions passed so far prove.
-    facts: Facts,
+    facts: PresenceFacts,
     /// What a bare name would be compared with or assigned to: for help with names that mean nothing.
     hint: Option<Type>,
     /// Whether `/` is allowed: directly within `round`.
@@ -53,7 +53,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// A whole expression of an expected type.
-    pub fn whole(&mut self, node: &Node, expected: Option<&Type>) -> Expr {
+    pub fn whole(&mut self, node: &ExpressionNode, expected: Option<&Type>) -> Expr {
         self.hint = expected.cloned();
         let mut expr = self.node(node, self.is_left_out());
         if let Some(expected) = expected {
@@ -63,12 +63,12 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// A whole condition.
-    pub fn whole_condition(&mut self, node: &Node) -> Expr {
+    pub fn whole_condition(&mut self, node: &ExpressionNode) -> Expr {
         self.condition(node, self.is_left_out())
     }
 
     /// A whole value for an attribute or an argument.
-    pub fn whole_value(&mut self, node: &Node, target: Target<'_>) -> Expr {
+    pub fn whole_value(&mut self, node: &ExpressionNode, target: Target<'_>) -> Expr {
         self.hint = Some(target.ty.clone());
         let mut expr = self.node(node, false);
         self.assign(node, &mut expr, target.ty);
@@ -78,7 +78,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         expr
     }
 
-    fn absent_into_required(&mut self, node: &Node, expr: &Expr, target: &str) {
+    fn absent_into_required(&mut self, node: &ExpressionNode, expr: &Expr, target: &str) {
         let (rule, help) = match (&expr.kind, expr.is_absent()) {
             (_, true) => (
                 &rules::MAY_BE_ABSENT,
@@ -100,7 +100,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// `top` says that the node is a top-level conjunct of a `where`, which is left out with its optional argument.
-    fn node(&mut self, node: &Node, top: bool) -> Expr {
+    fn node(&mut self, node: &ExpressionNode, top: bool) -> Expr {
         if !matches!(
             node.kind,
             NodeKind::Name(_) | NodeKind::List(_) | NodeKind::Conditional(..)
@@ -129,14 +129,20 @@ impl<'s, 'c> Checker<'s, 'c> {
         }
     }
 
-    fn conditional(&mut self, node: &Node, test: &Node, then: &Node, otherwise: &Node) -> Expr {
+    fn conditional(
+        &mut self,
+        node: &ExpressionNode,
+        test: &ExpressionNode,
+        then: &ExpressionNode,
+        otherwise: &ExpressionNode,
+    ) -> Expr {
         let hint = self.hint.take();
         let test = self.condition(test, false);
         let mut then_expr = self.given(&test, true, then, hint.clone());
         let mut otherwise_expr = self.given(&test, false, otherwise, hint);
         self.coerce(then, &mut then_expr, &otherwise_expr.ty);
         self.coerce(otherwise, &mut otherwise_expr, &then_expr.ty);
-        let ty = unified(&then_expr.ty, &otherwise_expr.ty).unwrap_or_else(|| {
+        let ty = unified_type(&then_expr.ty, &otherwise_expr.ty).unwrap_or_else(|| {
             self.branches_disagree(then, &then_expr.ty, otherwise, &otherwise_expr.ty);
             Type::Unknown
         });
@@ -149,9 +155,9 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// A branch, with what the test proves in it.
-    fn given(&mut self, test: &Expr, truth: bool, branch: &Node, hint: Option<Type>) -> Expr {
+    fn given(&mut self, test: &Expr, truth: bool, branch: &ExpressionNode, hint: Option<Type>) -> Expr {
         let mark = self.facts.mark();
-        self.facts.extend(Facts::of(test, truth));
+        self.facts.extend(PresenceFacts::of(test, truth));
         self.hint = hint;
         let expr = self.node(branch, false);
         self.hint = None;
@@ -159,7 +165,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         expr
     }
 
-    fn branches_disagree(&mut self, one: &Node, one_ty: &Type, other: &Node, other_ty: &Type) {
+    fn branches_disagree(&mut self, one: &ExpressionNode, one_ty: &Type, other: &ExpressionNode, other_ty: &Type) {
         let (one_name, other_name) = (self.describe(one_ty), self.describe(other_ty));
         let message = match one_name == other_name {
             false => format!(
@@ -186,7 +192,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// A list. Within `in`, an element that may be absent simply never matches.
-    fn list(&mut self, node: &Node, elements: &[Node], absent_allowed: bool) -> Expr {
+    fn list(&mut self, node: &ExpressionNode, elements: &[ExpressionNode], absent_allowed: bool) -> Expr {
         let hint = self.hint.take();
         let mut exprs = Vec::with_capacity(elements.len());
         for element in elements {
@@ -208,12 +214,12 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// One type for all elements; literals take that of the others.
-    fn element_type(&mut self, elements: &[Node], exprs: &mut [Expr]) -> Type {
+    fn element_type(&mut self, elements: &[ExpressionNode], exprs: &mut [Expr]) -> Type {
         let particular = exprs.iter().find(|expr| expr.literal().is_none());
         let mut ty = particular.map_or(Type::Unknown, |expr| expr.ty.clone());
         for (element, expr) in elements.iter().zip(exprs) {
             self.coerce(element, expr, &ty);
-            match unified(&ty, &expr.ty) {
+            match unified_type(&ty, &expr.ty) {
                 Some(both) => ty = both,
                 None => {
                     let first = elements.first().unwrap_or(element);
@@ -225,7 +231,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         ty
     }
 
-    fn record(&mut self, node: &Node, fields: &[FieldNode]) -> Expr {
+    fn record(&mut self, node: &ExpressionNode, fields: &[FieldNode]) -> Expr {
         let mut parts = Vec::with_capacity(fields.len());
         let mut types = Vec::with_capacity(fields.len());
         for field in fields {
@@ -245,17 +251,17 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// Makes a value of `to` out of an expression, or reports why it is none.
-    fn assign(&mut self, node: &Node, expr: &mut Expr, to: &Type) {
+    fn assign(&mut self, node: &ExpressionNode, expr: &mut Expr, to: &Type) {
         self.learn(expr, to);
         self.coerce(node, expr, to);
-        if !assignable(&expr.ty, to) {
+        if !is_assignable(&expr.ty, to) {
             self.mismatch(node, expr, to);
             return;
         }
         self.within_limits(node, expr, to);
     }
 
-    fn mismatch(&mut self, node: &Node, expr: &Expr, to: &Type) {
+    fn mismatch(&mut self, node: &ExpressionNode, expr: &Expr, to: &Type) {
         let message = format!(
             "{} has type `{}` where `{}` is expected",
             self.shown(node),
@@ -270,7 +276,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// How a value of one type becomes one of another.
-    fn conversion(&self, node: &Node, from: &Type, to: &Type) -> Option<String> {
+    fn conversion(&self, node: &ExpressionNode, from: &Type, to: &Type) -> Option<String> {
         let source = self.source(node);
         Some(match (from, to) {
             (Type::Row(_), _) => format!("name one of its attributes: `{source}.…`"),
@@ -311,7 +317,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// Asks that a value be there to compute with. Whether the result may be absent all the same: where absence spreads.
-    fn present(&mut self, node: &Node, expr: &Expr) -> bool {
+    fn present(&mut self, node: &ExpressionNode, expr: &Expr) -> bool {
         if !expr.optional {
             return false;
         }
@@ -332,7 +338,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         false
     }
 
-    fn untested_argument(&mut self, node: &Node, expr: &Expr) {
+    fn untested_argument(&mut self, node: &ExpressionNode, expr: &Expr) {
         let source = self.source(node);
         let message = format!("the optional argument `{source}` is used without a test");
         let help = match self.is_left_out() {
@@ -355,7 +361,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         }
     }
 
-    fn constant(&self, node: &Node, literal: Literal, ty: Type) -> Expr {
+    fn constant(&self, node: &ExpressionNode, literal: Literal, ty: Type) -> Expr {
         let optional = literal == Literal::Absent;
         Expr {
             optional,
@@ -363,7 +369,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         }
     }
 
-    fn made(&self, node: &Node, kind: ExprKind, ty: Type) -> Expr {
+    fn made(&self, node: &ExpressionNode, kind: ExprKind, ty: Type) -> Expr {
         Expr {
             kind,
             ty,
@@ -380,7 +386,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         expr
     }
 
-    fn invalid(&self, node: &Node) -> Expr {
+    fn invalid(&self, node: &ExpressionNode) -> Expr {
         Expr::invalid(self.span(&node.range))
     }
 
@@ -389,13 +395,13 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// The text of a node.
-    fn source(&self, node: &Node) -> &'s str {
+    fn source(&self, node: &ExpressionNode) -> &'s str {
         self.text.text.get(node.range.clone()).unwrap_or_default()
     }
 
     /// The text of a node as messages show it.
-    fn shown(&self, node: &Node) -> String {
-        quoted(self.source(node))
+    fn shown(&self, node: &ExpressionNode) -> String {
+        quote_input(self.source(node))
     }
 
     fn describe(&self, ty: &Type) -> String {
@@ -407,7 +413,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// Reports a mistake of a node, which then has no meaning.
-    fn refuse(&mut self, rule: &'static Rule, node: &Node, message: String, help: Option<String>) -> Expr {
+    fn refuse(&mut self, rule: &'static Rule, node: &ExpressionNode, message: String, help: Option<String>) -> Expr {
         let mistake = Diagnostic::new(rule, self.span(&node.range), message);
         self.report(match help {
             Some(help) => mistake.help(help),

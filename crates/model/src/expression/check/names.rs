@@ -2,15 +2,15 @@
 
 use super::Checker;
 use crate::diagnostic::Diagnostic;
-use crate::expression::functions::{Form, Function};
-use crate::expression::parse::{Node, NodeKind};
+use crate::expression::functions::{CallForm, Function};
+use crate::expression::parse::{ExpressionNode, NodeKind};
 use crate::expression::rules;
-use crate::expression::scope::{Bound, Known, RowWord};
+use crate::expression::scope::{BoundName, RowWord, WordPresence};
 use crate::expression::tree::{Expr, ExprKind, Literal, Word};
 use crate::types::{EntityId, Type};
 
 impl Checker<'_, '_> {
-    pub(super) fn name(&mut self, node: &Node, name: &str) -> Expr {
+    pub(super) fn name(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         let bound = self.bound(name);
         let entity = self.scope.attributes;
         let is_attribute = entity.is_some_and(|id| self.scope.catalog.attribute(id, name).is_some());
@@ -29,12 +29,12 @@ impl Checker<'_, '_> {
     }
 
     /// The innermost binding of a name.
-    pub(super) fn bound(&self, name: &str) -> Option<Bound> {
+    pub(super) fn bound(&self, name: &str) -> Option<BoundName> {
         let bound = self.scope.bound.iter().chain(&self.variables);
         bound.rev().find(|bound| bound.name == name).cloned()
     }
 
-    fn ambiguous(&mut self, node: &Node, name: &str, entity: EntityId) -> Expr {
+    fn ambiguous(&mut self, node: &ExpressionNode, name: &str, entity: EntityId) -> Expr {
         let owner = self.scope.catalog.name(entity).to_owned();
         let message = format!("`{name}` is both an attribute of `{owner}` and bound here");
         let help = format!("rename the bound one, or write `row.{name}` for the attribute");
@@ -42,7 +42,7 @@ impl Checker<'_, '_> {
     }
 
     /// An attribute of the row whose attributes stand bare.
-    fn attribute(&mut self, node: &Node, entity: EntityId, name: &str) -> Expr {
+    fn attribute(&mut self, node: &ExpressionNode, entity: EntityId, name: &str) -> Expr {
         let Some(attribute) = self.scope.catalog.attribute(entity, name) else {
             return self.no_attribute(node, entity, name);
         };
@@ -66,7 +66,7 @@ impl Checker<'_, '_> {
         self.scope.row_may_be_absent && !self.facts.is_present("row")
     }
 
-    fn word(&mut self, node: &Node, name: &str) -> Expr {
+    fn word(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         match name {
             "now" => self.made(node, ExprKind::Now, Type::Now),
             "today" => self.made(node, ExprKind::Today, Type::Date),
@@ -91,19 +91,19 @@ impl Checker<'_, '_> {
             "args" => self.scope.args.is_some(),
             "caller" => self.scope.caller.is_some(),
             "settings" => !self.scope.settings.is_empty(),
-            "request" => self.scope.words.request != Known::No,
-            _ => self.scope.words.response != Known::No,
+            "request" => self.scope.words.request != WordPresence::No,
+            _ => self.scope.words.response != WordPresence::No,
         }
     }
 
     /// What the row that changed was.
-    fn before(&mut self, node: &Node) -> Expr {
+    fn before(&mut self, node: &ExpressionNode) -> Expr {
         let known = self.scope.words.before;
-        match self.scope.words.changed.clone().filter(|_| known != Known::No) {
+        match self.scope.words.changed.clone().filter(|_| known != WordPresence::No) {
             Some(ty) => {
                 let expr = self.made(node, ExprKind::Word(Word::Before), ty);
                 self.narrowed(Expr {
-                    optional: known == Known::Maybe,
+                    optional: known == WordPresence::Maybe,
                     ..expr
                 })
             }
@@ -111,7 +111,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn row(&mut self, node: &Node) -> Expr {
+    fn row(&mut self, node: &ExpressionNode) -> Expr {
         if let Some(ty) = self.scope.words.changed.clone() {
             return self.made(node, ExprKind::Word(Word::Changed), ty);
         }
@@ -128,14 +128,14 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn typed_word(&mut self, node: &Node, word: Word, ty: Option<Type>) -> Expr {
+    fn typed_word(&mut self, node: &ExpressionNode, word: Word, ty: Option<Type>) -> Expr {
         match ty {
             Some(ty) => self.made(node, ExprKind::Word(word), ty),
             None => self.not_here(node, word.as_str()),
         }
     }
 
-    fn not_here(&mut self, node: &Node, name: &str) -> Expr {
+    fn not_here(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         let why = match name {
             "args" => "there is no request here, so there are no arguments",
             "caller" => "there is no caller here",
@@ -152,7 +152,7 @@ impl Checker<'_, '_> {
     }
 
     /// `of.name`.
-    pub(super) fn field(&mut self, node: &Node, of: &Node, name: &str) -> Expr {
+    pub(super) fn field(&mut self, node: &ExpressionNode, of: &ExpressionNode, name: &str) -> Expr {
         if let NodeKind::Name(prefix) = &of.kind
             && self.bound(prefix).is_none()
             && let Some(expr) = self.prefixed(node, of, prefix, name)
@@ -164,7 +164,7 @@ impl Checker<'_, '_> {
     }
 
     /// A name after one of the words that only stand before names.
-    fn prefixed(&mut self, node: &Node, of: &Node, prefix: &str, name: &str) -> Option<Expr> {
+    fn prefixed(&mut self, node: &ExpressionNode, of: &ExpressionNode, prefix: &str, name: &str) -> Option<Expr> {
         let owned = self
             .scope
             .attributes
@@ -179,7 +179,7 @@ impl Checker<'_, '_> {
         })
     }
 
-    fn argument(&mut self, node: &Node, of: &Node, name: &str) -> Expr {
+    fn argument(&mut self, node: &ExpressionNode, of: &ExpressionNode, name: &str) -> Expr {
         let Some(args) = self.scope.args else {
             return self.not_here(of, "args");
         };
@@ -200,7 +200,7 @@ impl Checker<'_, '_> {
         })
     }
 
-    fn claim(&mut self, node: &Node, of: &Node, name: &str) -> Expr {
+    fn claim(&mut self, node: &ExpressionNode, of: &ExpressionNode, name: &str) -> Expr {
         let Some(claims) = self.scope.caller else {
             return self.not_here(of, "caller");
         };
@@ -227,7 +227,7 @@ impl Checker<'_, '_> {
         self.made(node, ExprKind::Caller(name.to_owned()), ty)
     }
 
-    fn setting(&mut self, node: &Node, name: &str) -> Expr {
+    fn setting(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         let Some(setting) = self.scope.settings.iter().find(|setting| setting.name == name) else {
             let known = self.scope.settings.iter().map(|setting| setting.name.as_str());
             let message = format!("there is no setting `{name}`");
@@ -245,7 +245,7 @@ impl Checker<'_, '_> {
     }
 
     /// `request.key` and its like.
-    fn exchange(&mut self, node: &Node, prefix: &str, name: &str) -> Expr {
+    fn exchange(&mut self, node: &ExpressionNode, prefix: &str, name: &str) -> Expr {
         let words = &self.scope.words;
         let (word, ty, known) = match (prefix, name) {
             ("request", "key") => (Word::RequestKey, Type::text(), words.request),
@@ -258,18 +258,18 @@ impl Checker<'_, '_> {
                 return self.refuse(&rules::UNKNOWN_FIELD, node, message, Some(help.to_owned()));
             }
         };
-        if known == Known::No {
+        if known == WordPresence::No {
             return self.not_here(node, word.as_str());
         }
         let expr = self.made(node, ExprKind::Word(word), ty);
         self.narrowed(Expr {
-            optional: known == Known::Maybe,
+            optional: known == WordPresence::Maybe,
             ..expr
         })
     }
 
     /// A field of a value, by its type.
-    fn field_of(&mut self, node: &Node, of: &Node, of_expr: Expr, name: &str) -> Expr {
+    fn field_of(&mut self, node: &ExpressionNode, of: &ExpressionNode, of_expr: Expr, name: &str) -> Expr {
         let found = match &of_expr.ty {
             Type::Unknown => Some((Type::Unknown, false)),
             Type::Json => Some((Type::Json, true)),
@@ -292,7 +292,7 @@ impl Checker<'_, '_> {
         })
     }
 
-    fn no_attribute(&mut self, node: &Node, entity: EntityId, name: &str) -> Expr {
+    fn no_attribute(&mut self, node: &ExpressionNode, entity: EntityId, name: &str) -> Expr {
         let catalog = self.scope.catalog;
         let message = format!("`{}` has no attribute `{name}`", catalog.name(entity));
         let known = catalog
@@ -305,7 +305,7 @@ impl Checker<'_, '_> {
         self.invalid(node)
     }
 
-    fn no_field(&mut self, node: &Node, of: &Node, ty: &Type, name: &str) -> Expr {
+    fn no_field(&mut self, node: &ExpressionNode, of: &ExpressionNode, ty: &Type, name: &str) -> Expr {
         let message = format!(
             "{} has type `{}`, which has no field `{name}`",
             self.shown(of),
@@ -316,7 +316,7 @@ impl Checker<'_, '_> {
         let mistake = match ty {
             _ if Function::named(name)
                 .next()
-                .is_some_and(|known| known.form == Form::Function) =>
+                .is_some_and(|known| known.form == CallForm::Function) =>
             {
                 mistake.help(format!("write `{name}({source})`"))
             }
@@ -340,7 +340,7 @@ impl Checker<'_, '_> {
     }
 
     /// `of[at]`.
-    pub(super) fn index(&mut self, node: &Node, of: &Node, at: &Node) -> Expr {
+    pub(super) fn index(&mut self, node: &ExpressionNode, of: &ExpressionNode, at: &ExpressionNode) -> Expr {
         if let (NodeKind::Name(word), NodeKind::Text(name), Some(entity)) = (&of.kind, &at.kind, self.scope.attributes)
             && word == "row"
             && self.row_is_bare()

@@ -4,19 +4,26 @@ use singlet_item::Number;
 
 use super::Checker;
 use crate::diagnostic::Diagnostic;
-use crate::expression::facts::Facts;
-use crate::expression::parse::{Node, NodeKind};
-use crate::expression::relations::{comparable, orderable};
+use crate::expression::facts::PresenceFacts;
+use crate::expression::parse::{ExpressionNode, NodeKind};
+use crate::expression::relations::{is_comparable, is_orderable};
 use crate::expression::rules;
 use crate::expression::tree::{BinaryOp, Expr, ExprKind};
 use crate::source::Span;
 use crate::types::Type;
 
 /// An operand as written and as checked so far.
-type Operand<'a> = (&'a Node, &'a mut Expr);
+type Operand<'a> = (&'a ExpressionNode, &'a mut Expr);
 
 impl Checker<'_, '_> {
-    pub(super) fn binary(&mut self, node: &Node, op: BinaryOp, left: &Node, right: &Node, top: bool) -> Expr {
+    pub(super) fn binary(
+        &mut self,
+        node: &ExpressionNode,
+        op: BinaryOp,
+        left: &ExpressionNode,
+        right: &ExpressionNode,
+        top: bool,
+    ) -> Expr {
         match op {
             BinaryOp::And | BinaryOp::Or => self.logic(node, op, left, right, top),
             op if op.is_comparison() => self.comparison(node, op, left, right, top),
@@ -25,17 +32,24 @@ impl Checker<'_, '_> {
     }
 
     /// The right operand is only looked at where the left one leaves it open, so it may rely on that.
-    fn logic(&mut self, node: &Node, op: BinaryOp, left: &Node, right: &Node, top: bool) -> Expr {
+    fn logic(
+        &mut self,
+        node: &ExpressionNode,
+        op: BinaryOp,
+        left: &ExpressionNode,
+        right: &ExpressionNode,
+        top: bool,
+    ) -> Expr {
         let top = top && op == BinaryOp::And;
         let left = self.condition(left, top);
         let mark = self.facts.mark();
-        self.facts.extend(Facts::of(&left, op == BinaryOp::And));
+        self.facts.extend(PresenceFacts::of(&left, op == BinaryOp::And));
         let right = self.condition(right, top);
         self.facts.back_to(mark);
         self.made(node, ExprKind::Binary(op, Box::new(left), Box::new(right)), Type::Bool)
     }
 
-    pub(super) fn not(&mut self, node: &Node, inner: &Node) -> Expr {
+    pub(super) fn not(&mut self, node: &ExpressionNode, inner: &ExpressionNode) -> Expr {
         let inner_expr = self.condition(inner, false);
         let known = matches!(inner_expr.ty, Type::Bool | Type::Unknown);
         let ty = if known { Type::Bool } else { Type::Unknown };
@@ -43,7 +57,7 @@ impl Checker<'_, '_> {
     }
 
     /// An expression that must be true or false.
-    pub(super) fn condition(&mut self, node: &Node, top: bool) -> Expr {
+    pub(super) fn condition(&mut self, node: &ExpressionNode, top: bool) -> Expr {
         let mut expr = self.node(node, top);
         self.learn(&mut expr, &Type::Bool);
         if !matches!(expr.ty, Type::Bool | Type::Unknown) {
@@ -54,7 +68,7 @@ impl Checker<'_, '_> {
         expr
     }
 
-    fn not_a_condition(&mut self, node: &Node, expr: &Expr) {
+    fn not_a_condition(&mut self, node: &ExpressionNode, expr: &Expr) {
         let message = match expr.is_absent() {
             true => "`absent` is not a condition".to_owned(),
             false => {
@@ -74,12 +88,12 @@ impl Checker<'_, '_> {
     }
 
     /// Whether a `!` stands directly before it.
-    fn is_negated(&self, node: &Node) -> bool {
+    fn is_negated(&self, node: &ExpressionNode) -> bool {
         let before = self.text.text.get(..node.range.start).unwrap_or_default();
         before.trim_end().ends_with('!')
     }
 
-    fn absent_condition(&mut self, node: &Node, expr: &Expr) {
+    fn absent_condition(&mut self, node: &ExpressionNode, expr: &Expr) {
         if matches!(expr.kind, ExprKind::Arg(_)) {
             return self.untested_argument(node, expr);
         }
@@ -91,7 +105,14 @@ impl Checker<'_, '_> {
         self.report(Diagnostic::new(&rules::MAY_BE_ABSENT, expr.span, message).help(help));
     }
 
-    fn comparison(&mut self, node: &Node, op: BinaryOp, left: &Node, right: &Node, top: bool) -> Expr {
+    fn comparison(
+        &mut self,
+        node: &ExpressionNode,
+        op: BinaryOp,
+        left: &ExpressionNode,
+        right: &ExpressionNode,
+        top: bool,
+    ) -> Expr {
         let mut left_expr = self.node(left, false);
         let mut right_expr = self.compared_with(&left_expr.ty, op, right);
         if left_expr.is_absent() || right_expr.is_absent() {
@@ -115,7 +136,7 @@ impl Checker<'_, '_> {
     }
 
     /// The right operand, which helps with bare words of what it is compared with.
-    fn compared_with(&mut self, ty: &Type, op: BinaryOp, right: &Node) -> Expr {
+    fn compared_with(&mut self, ty: &Type, op: BinaryOp, right: &ExpressionNode) -> Expr {
         self.hint = Some(ty.clone());
         let expr = match &right.kind {
             NodeKind::List(elements) if op == BinaryOp::In => self.list(right, elements, true),
@@ -125,7 +146,13 @@ impl Checker<'_, '_> {
         expr
     }
 
-    fn absence_test(&mut self, node: &Node, op: BinaryOp, left: (&Node, &Expr), right: (&Node, &Expr)) {
+    fn absence_test(
+        &mut self,
+        node: &ExpressionNode,
+        op: BinaryOp,
+        left: (&ExpressionNode, &Expr),
+        right: (&ExpressionNode, &Expr),
+    ) {
         if !matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
             let message = format!("`absent` does not go with `{}`", op.symbol());
             let help = "only `== absent` and `!= absent` test for it".to_owned();
@@ -145,7 +172,7 @@ impl Checker<'_, '_> {
     }
 
     /// An optional argument is compared at the top of a `where` only, with something of the row.
-    pub(super) fn tested(&mut self, node: &Node, expr: &Expr, other: &Expr, top: bool) {
+    pub(super) fn tested(&mut self, node: &ExpressionNode, expr: &Expr, other: &Expr, top: bool) {
         if !expr.optional || !matches!(expr.kind, ExprKind::Arg(_)) {
             return;
         }
@@ -161,14 +188,19 @@ impl Checker<'_, '_> {
         self.learn(right_expr, &left_expr.ty);
         self.coerce(left, left_expr, &right_expr.ty);
         self.coerce(right, right_expr, &left_expr.ty);
-        if !comparable(&left_expr.ty, &right_expr.ty) {
+        if !is_comparable(&left_expr.ty, &right_expr.ty) {
             self.incomparable((left, left_expr), (right, right_expr), span);
         } else if op.is_ordering() {
             self.ordered(op, (left, left_expr), (right, right_expr), span);
         }
     }
 
-    fn incomparable(&mut self, (left, left_expr): (&Node, &Expr), (right, right_expr): (&Node, &Expr), span: Span) {
+    fn incomparable(
+        &mut self,
+        (left, left_expr): (&ExpressionNode, &Expr),
+        (right, right_expr): (&ExpressionNode, &Expr),
+        span: Span,
+    ) {
         let message = format!(
             "{} has type `{}`, which does not compare with {} of type `{}`",
             self.shown(left),
@@ -187,7 +219,7 @@ impl Checker<'_, '_> {
         });
     }
 
-    fn comparison_help(&self, node: &Node, ty: &Type, other: &Type) -> Option<String> {
+    fn comparison_help(&self, node: &ExpressionNode, ty: &Type, other: &Type) -> Option<String> {
         let source = self.source(node);
         Some(match (ty, other) {
             (Type::Row(_), _) => format!("compare one of its attributes: `{source}.…`"),
@@ -212,9 +244,9 @@ impl Checker<'_, '_> {
         })
     }
 
-    fn ordered(&mut self, op: BinaryOp, left: (&Node, &Expr), right: (&Node, &Expr), span: Span) {
+    fn ordered(&mut self, op: BinaryOp, left: (&ExpressionNode, &Expr), right: (&ExpressionNode, &Expr), span: Span) {
         let sides = [left, right];
-        if let Some((node, expr)) = sides.into_iter().find(|(_, expr)| !orderable(&expr.ty)) {
+        if let Some((node, expr)) = sides.into_iter().find(|(_, expr)| !is_orderable(&expr.ty)) {
             let ty = self.describe(&expr.ty);
             let message = format!(
                 "{} has type `{ty}`, which has no order for `{}`",
@@ -253,7 +285,7 @@ impl Checker<'_, '_> {
             Type::List(element, _) | Type::Set(element, _) => {
                 self.learn(left_expr, &element);
                 self.coerce(left, left_expr, &element);
-                if !comparable(&left_expr.ty, &element) {
+                if !is_comparable(&left_expr.ty, &element) {
                     self.incomparable((left, left_expr), (right, right_expr), span);
                 }
             }
@@ -284,7 +316,7 @@ impl Checker<'_, '_> {
 }
 
 /// Quotes that are missing or too many.
-fn literal_help(node: &Node, other: &Type) -> Option<String> {
+fn literal_help(node: &ExpressionNode, other: &Type) -> Option<String> {
     match (&node.kind, other) {
         (NodeKind::Number { value, .. }, Type::Text(_)) => Some(format!("write `\"{value}\"` for text")),
         (NodeKind::Text(text), other) if other.is_number() && text.parse::<Number>().is_ok() => {

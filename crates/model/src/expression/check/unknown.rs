@@ -3,9 +3,9 @@
 use super::Checker;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::expression::functions::{FUNCTIONS, Function};
-use crate::expression::parse::Node;
+use crate::expression::parse::ExpressionNode;
 use crate::expression::rules;
-use crate::expression::tokens::quoted;
+use crate::expression::tokens::quote_input;
 use crate::expression::tree::{Expr, Literal};
 use crate::types::Type;
 
@@ -43,7 +43,7 @@ const FUNCTIONS_ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 impl Checker<'_, '_> {
-    pub(super) fn foreign_absence(&mut self, node: &Node, name: &str) -> Expr {
+    pub(super) fn foreign_absence(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         let message = format!("`{name}` is spelled `absent` here");
         let span = self.span(&node.range);
         let help = "write `absent`";
@@ -55,7 +55,7 @@ impl Checker<'_, '_> {
         self.constant(node, Literal::Absent, Type::Absent)
     }
 
-    pub(super) fn unknown_name(&mut self, node: &Node, name: &str) -> Expr {
+    pub(super) fn unknown_name(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         if ABSENT_ELSEWHERE.contains(&name) {
             return self.foreign_absence(node, name);
         }
@@ -158,7 +158,7 @@ impl Checker<'_, '_> {
     }
 
     /// A call of something that is neither a function nor an entity.
-    pub(super) fn unknown_function(&mut self, node: &Node, name: &str, args: &[&Node]) -> Expr {
+    pub(super) fn unknown_function(&mut self, node: &ExpressionNode, name: &str, args: &[&ExpressionNode]) -> Expr {
         let tested = args.first().map(|arg| self.source(arg)).unwrap_or("x");
         let instead = match name {
             "has" | "attribute_exists" | "isset" | "defined" => Some(format!("{tested} != absent")),
@@ -167,7 +167,7 @@ impl Checker<'_, '_> {
         };
         if let Some(instead) = instead {
             let message = format!("`{name}` is not a function: absence is compared");
-            let help = format!("write {}", quoted(&instead));
+            let help = format!("write {}", quote_input(&instead));
             return self.refuse(&rules::FOREIGN_ABSENCE, node, message, Some(help));
         }
         let kind = match name.starts_with(|first: char| first.is_ascii_uppercase()) {

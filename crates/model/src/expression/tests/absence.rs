@@ -58,10 +58,10 @@ fn a_field_of_a_row_that_may_be_missing_proves_the_row() {
     let scope = model.write();
     let when = accepts(&scope, "event.bookingId == b.bookingId");
     assert_eq!(
-        Facts::of(&when, true).paths().collect::<Vec<_>>(),
+        PresenceFacts::of(&when, true).paths().collect::<Vec<_>>(),
         ["event", "event.bookingId", "b", "b.bookingId"]
     );
-    assert_eq!(Facts::of(&when, false), Facts::default());
+    assert_eq!(PresenceFacts::of(&when, false), PresenceFacts::default());
     assert!(accepts(&scope, "event.title").optional);
     let scope = scope.with_facts_of(&when, true);
     assert!(!accepts(&scope, "event.title").optional);
@@ -74,7 +74,10 @@ fn facts_follow_the_outcome() {
     let scope = model.row("Task");
     let proves = |source: &str, truth: bool| {
         let expr = accepts(&scope, source);
-        Facts::of(&expr, truth).paths().map(str::to_owned).collect::<Vec<_>>()
+        PresenceFacts::of(&expr, truth)
+            .paths()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     assert_eq!(proves("due_date == absent", false), ["due_date"]);
     assert_eq!(proves("due_date != absent", false), [""; 0]);

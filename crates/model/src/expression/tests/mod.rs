@@ -89,8 +89,8 @@ fn rules_have_pages_and_codes_of_their_own() {
 fn functions_have_a_signature_that_begins_with_how_they_are_called() {
     for function in FUNCTIONS {
         let called = match function.form {
-            Form::Function => function.signature.starts_with(&format!("{}(", function.name)),
-            Form::Method => function.signature.contains(&format!(".{}(", function.name)),
+            CallForm::Function => function.signature.starts_with(&format!("{}(", function.name)),
+            CallForm::Method => function.signature.contains(&format!(".{}(", function.name)),
         };
         assert!(called, "{}", function.signature);
         assert!(function.doc.ends_with('.'), "{}", function.name);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use singlet_item::Number;
 
 use crate::catalog::{AttributeName, Catalog};
-use crate::expression::{Args, Claim, Known, Scope, Setting};
+use crate::expression::{Args, Claim, DeploymentSetting, Scope, WordPresence};
 use crate::source::Span;
 use crate::types::{EntityId, EnumType, LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type};
 
@@ -14,7 +14,7 @@ pub struct Model {
     pub catalog: Catalog,
     pub args: Args,
     pub claims: Vec<Claim>,
-    pub settings: Vec<Setting>,
+    pub settings: Vec<DeploymentSetting>,
 }
 
 impl Model {
@@ -23,7 +23,7 @@ impl Model {
             catalog: Catalog::default(),
             args: Args::default(),
             claims: vec![claim("id"), claim("role")],
-            settings: vec![Setting {
+            settings: vec![DeploymentSetting {
                 name: "retention".into(),
                 ty: Type::Duration,
                 optional: false,
@@ -208,7 +208,7 @@ impl Model {
         scope.args = Some(&self.args);
         scope.caller = Some(&self.claims);
         scope.settings = &self.settings;
-        scope.words.request = Known::Always;
+        scope.words.request = WordPresence::Always;
         scope
     }
 

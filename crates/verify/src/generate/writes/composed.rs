@@ -10,7 +10,7 @@ use super::Traits;
 const WRITES: usize = 7;
 
 /// What a write is made of so far.
-struct Draft<'a> {
+struct ComposedDraft<'a> {
     rng: &'a mut Rng,
     first: &'a Traits,
     args: BTreeMap<&'static str, &'static str>,
@@ -26,7 +26,7 @@ struct Draft<'a> {
 }
 
 /// The entities that composed writes need beside the first two, and the steps that they share.
-pub(super) fn entities(rng: &mut Rng, first: &Traits) -> String {
+pub(super) fn composed_entities(rng: &mut Rng, first: &Traits) -> String {
     let mut text = String::from(
         r#"  Line:
     attributes:
@@ -101,7 +101,7 @@ pub(super) const STEPS: &str = r#"steps:
 "#;
 
 /// Writes put together at random.
-pub(super) fn writes(rng: &mut Rng, first: &Traits) -> String {
+pub(super) fn composed_writes(rng: &mut Rng, first: &Traits) -> String {
     let mut text = String::new();
     for at in 0..WRITES {
         text.push_str(&composed(rng, first, at));
@@ -111,7 +111,7 @@ pub(super) fn writes(rng: &mut Rng, first: &Traits) -> String {
 }
 
 fn composed(rng: &mut Rng, first: &Traits, at: usize) -> String {
-    let mut draft = Draft {
+    let mut draft = ComposedDraft {
         rng,
         first,
         args: BTreeMap::from([("id", "string 1..40")]),
@@ -132,7 +132,7 @@ fn composed(rng: &mut Rng, first: &Traits, at: usize) -> String {
 
 /// More than a transaction holds: turn by turn.
 fn bulk(rng: &mut Rng, first: &Traits) -> String {
-    let row = super::row("E0", first);
+    let row = super::written_row("E0", first);
     let args = if first.two_part_key {
         "{id: string 1..40, part: Kind}"
     } else {
@@ -163,7 +163,7 @@ fn bulk(rng: &mut Rng, first: &Traits) -> String {
     )
 }
 
-impl Draft<'_> {
+impl ComposedDraft<'_> {
     fn one_in(&mut self, count: u8) -> bool {
         self.rng.u8(..count) == 0
     }
@@ -172,7 +172,7 @@ impl Draft<'_> {
         if self.first.two_part_key {
             self.args.insert("part", "Kind");
         }
-        super::row("E0", self.first)
+        super::written_row("E0", self.first)
     }
 
     /// Names for rows, lists and values.

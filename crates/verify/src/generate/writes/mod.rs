@@ -103,7 +103,7 @@ entities:
         text.push_str(&entity(&format!("E{at}"), known));
     }
     if let Some(first) = traits.first() {
-        text.push_str(&composed::entities(rng, first));
+        text.push_str(&composed::composed_entities(rng, first));
     }
     text.push_str(composed::STEPS);
     text.push_str("writes:\n");
@@ -113,9 +113,9 @@ entities:
     }
     writes.push_str(&joint_writes(rng, traits));
     if let Some(first) = traits.first() {
-        writes.push_str(&composed::writes(rng, first));
+        writes.push_str(&composed::composed_writes(rng, first));
     }
-    let mut writes = apart(&writes);
+    let mut writes = map_entries(&writes);
     if let Some(first) = writes.first_mut() {
         first.push_str("    was: formerWrite\n");
     }
@@ -123,7 +123,7 @@ entities:
 }
 
 /// The entries of a map, each with the lines that belong to it.
-fn apart(text: &str) -> Vec<String> {
+fn map_entries(text: &str) -> Vec<String> {
     let mut entries: Vec<String> = Vec::new();
     for line in text.lines() {
         let is_first = line.starts_with("  ") && !line.starts_with("   ");
@@ -241,7 +241,7 @@ fn entity(name: &str, known: &Traits) -> String {
 }
 
 /// The row that a write is about.
-fn row(name: &str, known: &Traits) -> String {
+fn written_row(name: &str, known: &Traits) -> String {
     match known.two_part_key {
         true => format!("{name}(args.id, args.part)"),
         false => format!("{name}(args.id)"),
@@ -272,7 +272,7 @@ fn write(name: &str, args: &str, body: &str) -> String {
 }
 
 fn own_writes(rng: &mut Rng, name: &str, known: &Traits) -> String {
-    let row = row(name, known);
+    let row = written_row(name, known);
     let part = if known.two_part_key { ", part" } else { "" };
     let ends = if known.expires { ", ends" } else { "" };
     let skip = if rng.u8(..4) == 0 { "        else: skip\n" } else { "" };
@@ -373,8 +373,8 @@ fn own_writes(rng: &mut Rng, name: &str, known: &Traits) -> String {
 fn joint_writes(rng: &mut Rng, traits: &[Traits]) -> String {
     let [first, second] = traits else { return String::new() };
     let args = "{id: string 1..40, other: string 1..40, part: Kind}";
-    let one = row("E0", first);
-    let two = row("E1", second).replace("args.id", "args.other");
+    let one = written_row("E0", first);
+    let two = written_row("E1", second).replace("args.id", "args.other");
     let set_part = |known: &Traits| if known.two_part_key { ", part: args.part" } else { "" };
     let skip = if rng.bool() { "        else: skip\n" } else { "" };
     let mut text = write(

@@ -9,7 +9,7 @@ use singlet_model::types::Type;
 const TALLIES_MAX: usize = 4;
 
 /// Tallies of a model, each as it stands under `tallies:`. Not all of them are right.
-pub fn draw(model: &Model, rng: &mut Rng) -> Vec<String> {
+pub fn drawn_tallies(model: &Model, rng: &mut Rng) -> Vec<String> {
     let counted = |entity: &&Entity| entity.mirror.is_none() && entity.role.is_none() && entity.history.is_none();
     let entities: Vec<&Entity> = model.entities.iter().filter(counted).collect();
     let mut all = Vec::new();

@@ -5,7 +5,7 @@
 
 use fastrand::Rng;
 
-use super::{GeneratedWrites, Traits, apart};
+use super::{GeneratedWrites, Traits, map_entries};
 
 /// How many writes run after changes, at most.
 const TRIGGERS_MAX: usize = 9;
@@ -45,7 +45,7 @@ pub struct GeneratedTriggers {
 }
 
 /// Makes up a model with writes that run after changes.
-pub fn model(rng: &mut Rng) -> GeneratedTriggers {
+pub fn triggered_model(rng: &mut Rng) -> GeneratedTriggers {
     let mut traits: Vec<Traits> = (0..2).map(|_| Traits::any(rng)).collect();
     for known in traits.iter_mut().filter(|known| !known.history) {
         known.expires |= rng.bool();
@@ -60,7 +60,7 @@ pub fn model(rng: &mut Rng) -> GeneratedTriggers {
     for at in 0..4 + rng.usize(..TRIGGERS_MAX - 3) {
         let of = rng.usize(..traits.len());
         if let Some(known) = traits.get(of) {
-            let mut draft = Draft {
+            let mut draft = TriggerDraft {
                 rng,
                 entity: format!("E{of}"),
                 known,
@@ -80,11 +80,11 @@ pub fn model(rng: &mut Rng) -> GeneratedTriggers {
         };
         triggers.retain(|write| *write == alone || !writes_lines(write));
     }
-    writes.writes.extend(apart(&triggers.concat()));
+    writes.writes.extend(map_entries(&triggers.concat()));
     GeneratedTriggers { writes, commutes }
 }
 
-struct Draft<'a> {
+struct TriggerDraft<'a> {
     rng: &'a mut Rng,
     entity: String,
     known: &'a Traits,
@@ -98,7 +98,7 @@ struct Event {
     is_end: bool,
 }
 
-impl Draft<'_> {
+impl TriggerDraft<'_> {
     fn chosen(&mut self, from: &[&'static str]) -> &'static str {
         self.rng.choice(from.iter().copied()).unwrap_or_default()
     }

@@ -6,25 +6,28 @@
 //! at once, which is exact too. Anything else is solved by trying words for a repeated unknown:
 //! exact if it has few words, and undecided if it has many and none fits.
 
-use super::class::Class;
-use super::encoding::Encoding;
-use super::equation::{Equation, Occurrence, Piece, Side};
-use super::language::Language;
-use super::search::{Outcome, Track, shortest};
-use super::split::splits;
-use super::system::System;
+use super::equation::{Equation, KeyPiece, Side, UnknownOccurrence};
+use super::system::EquationSystem;
+use crate::key::decoding::split::split_text;
+use crate::key::encoding::resolved_form::Encoding;
+use crate::key::languages::class::Class;
+use crate::key::languages::language::KeyLanguage;
+use crate::key::languages::search::{SearchOutcome, Track, shortest_text};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The word of each unknown.
 pub(crate) type Words = BTreeMap<usize, String>;
 
 /// Words that solve a system, for each of `wanted`.
-pub(crate) fn solve(system: System<'_>, wanted: impl IntoIterator<Item = usize>) -> Outcome<Words> {
+pub(crate) fn solve_system(
+    system: EquationSystem<'_>,
+    wanted: impl IntoIterator<Item = usize>,
+) -> SearchOutcome<Words> {
     solve_within(system, wanted, &mut Budget { tries: TRIES_MAX })
 }
 
 /// Groups of equations that share unknowns.
-pub(crate) fn components<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equation<'a>>> {
+pub(crate) fn equation_groups<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equation<'a>>> {
     let mut components: Vec<(BTreeSet<usize>, Vec<Equation<'a>>)> = Vec::new();
     for equation in equations {
         let mut unknowns: BTreeSet<usize> = occurrences(equation).map(|occurrence| occurrence.unknown).collect();
@@ -43,19 +46,19 @@ pub(crate) fn components<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equation<'a>
 }
 
 /// Every occurrence of an unknown in an equation.
-pub(crate) fn occurrences<'e, 'a>(equation: &'e Equation<'a>) -> impl Iterator<Item = &'e Occurrence<'a>> {
+pub(crate) fn occurrences<'e, 'a>(equation: &'e Equation<'a>) -> impl Iterator<Item = &'e UnknownOccurrence<'a>> {
     equation
         .left
         .iter()
         .chain(&equation.right)
         .filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Unknown(occurrence) => Some(occurrence),
+            KeyPiece::Text(_) => None,
+            KeyPiece::Unknown(occurrence) => Some(occurrence),
         })
 }
 
 /// How often each unknown occurs.
-pub(crate) fn counts(equations: &[Equation<'_>]) -> BTreeMap<usize, usize> {
+pub(crate) fn unknown_counts(equations: &[Equation<'_>]) -> BTreeMap<usize, usize> {
     let mut counts = BTreeMap::new();
     for occurrence in equations.iter().flat_map(occurrences) {
         *counts.entry(occurrence.unknown).or_default() += 1;
@@ -64,9 +67,14 @@ pub(crate) fn counts(equations: &[Equation<'_>]) -> BTreeMap<usize, usize> {
 }
 
 /// Adds the words that cut a text into the pieces of one side.
-pub(crate) fn assign(system: &System<'_>, side: &Side<'_>, texts: &[&str], words: &mut Words) -> Option<()> {
+pub(crate) fn assign_words(
+    system: &EquationSystem<'_>,
+    side: &Side<'_>,
+    texts: &[&str],
+    words: &mut Words,
+) -> Option<()> {
     for (piece, text) in side.iter().zip(texts) {
-        if let Piece::Unknown(occurrence) = piece {
+        if let KeyPiece::Unknown(occurrence) = piece {
             words.insert(occurrence.unknown, word_of(system, occurrence, text)?);
         }
     }
@@ -74,13 +82,13 @@ pub(crate) fn assign(system: &System<'_>, side: &Side<'_>, texts: &[&str], words
 }
 
 /// The characters worth trying where any may stand: those of the literals, and a few others.
-pub(crate) fn alphabet(system: &System<'_>, equations: &[Equation<'_>]) -> Class {
+pub(crate) fn trial_alphabet(system: &EquationSystem<'_>, equations: &[Equation<'_>]) -> Class {
     let literals = equations
         .iter()
         .flat_map(|equation| equation.left.iter().chain(&equation.right));
     let literals = literals.filter_map(|piece| match piece {
-        Piece::Text(text) => Some(text.chars()),
-        Piece::Unknown(_) => None,
+        KeyPiece::Text(text) => Some(text.chars()),
+        KeyPiece::Unknown(_) => None,
     });
     let delimiter = system
         .delimiter()
@@ -99,47 +107,51 @@ struct Budget {
 }
 
 fn solve_within(
-    mut system: System<'_>,
+    mut system: EquationSystem<'_>,
     wanted: impl IntoIterator<Item = usize>,
     budget: &mut Budget,
-) -> Outcome<Words> {
+) -> SearchOutcome<Words> {
     if system.simplify().is_err() {
-        return Outcome::Never;
+        return SearchOutcome::Never;
     }
     let mut words = Words::new();
     let mut undecided = false;
-    for component in components(system.equations()) {
+    for component in equation_groups(system.equations()) {
         match solve_component(&system, &component, budget) {
-            Outcome::Found(found) => words.extend(found),
-            Outcome::Never => return Outcome::Never,
-            Outcome::Undecided => undecided = true,
+            SearchOutcome::Found(found) => words.extend(found),
+            SearchOutcome::Never => return SearchOutcome::Never,
+            SearchOutcome::Undecided => undecided = true,
         }
     }
     let mut answer = Words::new();
     for unknown in wanted {
         let root = system.root(unknown);
         let word = match words.get(&root) {
-            Some(word) => Outcome::Found(word.clone()),
+            Some(word) => SearchOutcome::Found(word.clone()),
             None => system.source(root).sample(system.effort),
         };
         match word {
-            Outcome::Found(word) => {
+            SearchOutcome::Found(word) => {
                 words.insert(root, word.clone());
                 answer.insert(unknown, word);
             }
-            Outcome::Never => return Outcome::Never,
-            Outcome::Undecided => undecided = true,
+            SearchOutcome::Never => return SearchOutcome::Never,
+            SearchOutcome::Undecided => undecided = true,
         }
     }
     if undecided {
-        Outcome::Undecided
+        SearchOutcome::Undecided
     } else {
-        Outcome::Found(answer)
+        SearchOutcome::Found(answer)
     }
 }
 
-fn solve_component<'a>(system: &System<'a>, equations: &[Equation<'a>], budget: &mut Budget) -> Outcome<Words> {
-    let counts = counts(equations);
+fn solve_component<'a>(
+    system: &EquationSystem<'a>,
+    equations: &[Equation<'a>],
+    budget: &mut Budget,
+) -> SearchOutcome<Words> {
+    let counts = unknown_counts(equations);
     if let [equation] = equations
         && counts.values().all(|count| *count == 1)
     {
@@ -152,47 +164,47 @@ fn solve_component<'a>(system: &System<'a>, equations: &[Equation<'a>], budget: 
 }
 
 /// One equation in which every unknown occurs once: the two sides are independent of each other.
-fn solve_single(system: &System<'_>, equation: &Equation<'_>) -> Outcome<Words> {
+fn solve_single(system: &EquationSystem<'_>, equation: &Equation<'_>) -> SearchOutcome<Words> {
     let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
     let nice = nice_text(system, &equation.left, &right).or_else(|| nice_text(system, &equation.right, &left));
     let text = match nice {
-        Some(text) => Outcome::Found(text),
-        None => shortest(&[Track::new(left.clone()), Track::new(right.clone())], system.effort),
+        Some(text) => SearchOutcome::Found(text),
+        None => shortest_text(&[Track::new(left.clone()), Track::new(right.clone())], system.effort),
     };
     text.and_then(|text| {
         let mut words = Words::new();
         for (side, chain) in [(&equation.left, &left), (&equation.right, &right)] {
-            let cut = splits(chain, &text, 1).pop()?;
-            assign(system, side, &cut, &mut words)?;
+            let cut = split_text(chain, &text, 1).pop()?;
+            assign_words(system, side, &cut, &mut words)?;
         }
         Some(words)
     })
 }
 
 /// A text of one side that reads well, if the side is one unknown and the other side can be it.
-fn nice_text(system: &System<'_>, side: &Side<'_>, other: &[Language]) -> Option<String> {
-    let (Some(Piece::Unknown(occurrence)), 1) = (side.front(), side.len()) else {
+fn nice_text(system: &EquationSystem<'_>, side: &Side<'_>, other: &[KeyLanguage]) -> Option<String> {
+    let (Some(KeyPiece::Unknown(occurrence)), 1) = (side.front(), side.len()) else {
         return None;
     };
-    let Outcome::Found(word) = system.source(occurrence.unknown).sample(system.effort) else {
+    let SearchOutcome::Found(word) = system.source(occurrence.unknown).sample(system.effort) else {
         return None;
     };
     occurrence
         .encoding
         .encode(&word)
-        .filter(|text| !splits(other, text, 1).is_empty())
+        .filter(|text| !split_text(other, text, 1).is_empty())
 }
 
 /// An unknown that stands alone on one side of several equations, whose other sides share nothing.
 struct Hub<'s, 'a> {
-    system: &'s System<'a>,
+    system: &'s EquationSystem<'a>,
     unknown: usize,
     /// How the unknown stands in each equation, the other side, and what that can be.
-    spokes: Vec<(Encoding, Side<'a>, Vec<Language>)>,
+    spokes: Vec<(Encoding, Side<'a>, Vec<KeyLanguage>)>,
 }
 
 impl<'s, 'a> Hub<'s, 'a> {
-    fn of(system: &'s System<'a>, equations: &[Equation<'a>], counts: &BTreeMap<usize, usize>) -> Option<Self> {
+    fn of(system: &'s EquationSystem<'a>, equations: &[Equation<'a>], counts: &BTreeMap<usize, usize>) -> Option<Self> {
         let mut repeated = counts
             .iter()
             .filter(|(_, count)| **count > 1)
@@ -201,12 +213,14 @@ impl<'s, 'a> Hub<'s, 'a> {
             return None;
         };
         let alone = |side: &Side<'a>| match (side.front(), side.len()) {
-            (Some(Piece::Unknown(occurrence)), 1) if occurrence.unknown == unknown => Some(occurrence.encoding.clone()),
+            (Some(KeyPiece::Unknown(occurrence)), 1) if occurrence.unknown == unknown => {
+                Some(occurrence.encoding.clone())
+            }
             _ => None,
         };
         let mentions = |side: &Side<'a>| {
             side.iter()
-                .any(|piece| matches!(piece, Piece::Unknown(occurrence) if occurrence.unknown == unknown))
+                .any(|piece| matches!(piece, KeyPiece::Unknown(occurrence) if occurrence.unknown == unknown))
         };
         let spoke = |equation: &Equation<'a>| {
             let (encoding, other) = match (alone(&equation.left), alone(&equation.right)) {
@@ -225,19 +239,19 @@ impl<'s, 'a> Hub<'s, 'a> {
         (hub.one_encoding().is_some() || hub.is_by_character()).then_some(hub)
     }
 
-    fn solve(&self) -> Outcome<Words> {
+    fn solve(&self) -> SearchOutcome<Words> {
         let source = self.system.source(self.unknown);
-        if let Outcome::Found(word) = source.sample(self.system.effort)
+        if let SearchOutcome::Found(word) = source.sample(self.system.effort)
             && let Some(words) = self.words(&word)
         {
-            return Outcome::Found(words);
+            return SearchOutcome::Found(words);
         }
         match self.one_encoding() {
             Some(encoding) => {
                 let own = Track::new(vec![encoding.language(&source, self.system.effort)]);
                 let others = self.spokes.iter().map(|(_, _, chain)| Track::new(chain.clone()));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
-                shortest(&tracks, self.system.effort)
+                shortest_text(&tracks, self.system.effort)
                     .and_then(|text| self.words(&preimage(self.system, self.unknown, encoding, &text)?))
             }
             None => {
@@ -247,7 +261,7 @@ impl<'s, 'a> Hub<'s, 'a> {
                     .iter()
                     .map(|(encoding, _, chain)| Track::encoded(chain.clone(), encoding));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
-                shortest(&tracks, self.system.effort).and_then(|word| self.words(&word))
+                shortest_text(&tracks, self.system.effort).and_then(|word| self.words(&word))
             }
         }
     }
@@ -272,8 +286,8 @@ impl<'s, 'a> Hub<'s, 'a> {
         let mut words = Words::from([(self.unknown, word.to_owned())]);
         for (encoding, side, chain) in &self.spokes {
             let text = encoding.encode(word)?;
-            let cut = splits(chain, &text, 1).pop()?;
-            assign(self.system, side, &cut, &mut words)?;
+            let cut = split_text(chain, &text, 1).pop()?;
+            assign_words(self.system, side, &cut, &mut words)?;
         }
         Some(words)
     }
@@ -281,23 +295,23 @@ impl<'s, 'a> Hub<'s, 'a> {
 
 /// Tries words for an unknown that occurs several times, and solves what is left.
 fn solve_by_trying<'a>(
-    system: &System<'a>,
+    system: &EquationSystem<'a>,
     equations: &[Equation<'a>],
     counts: &BTreeMap<usize, usize>,
     budget: &mut Budget,
-) -> Outcome<Words> {
+) -> SearchOutcome<Words> {
     let Some(hints) = equations
         .iter()
         .map(|equation| hints(system, equation))
         .collect::<Option<Vec<_>>>()
     else {
-        return Outcome::Never;
+        return SearchOutcome::Never;
     };
     let Some(unknown) = most_promising(system, counts) else {
-        return Outcome::Undecided;
+        return SearchOutcome::Undecided;
     };
     let source = system.source(unknown);
-    let (tried, complete) = source.enumerate(WORDS_PER_UNKNOWN_MAX, &alphabet(system, equations), system.effort);
+    let (tried, complete) = source.enumerate(WORDS_PER_UNKNOWN_MAX, &trial_alphabet(system, equations), system.effort);
     let mut hinted: Vec<String> = hints
         .into_iter()
         .flatten()
@@ -308,37 +322,41 @@ fn solve_by_trying<'a>(
     let mut undecided = !complete;
     for word in hinted.into_iter().chain(tried) {
         let Some(tries) = budget.tries.checked_sub(1) else {
-            return Outcome::Undecided;
+            return SearchOutcome::Undecided;
         };
         budget.tries = tries;
         // What is known is copied for every word.
         if !system.effort.take(1 + counts.len() + equations.len()) {
-            return Outcome::Undecided;
+            return SearchOutcome::Undecided;
         }
         let branch = system.assuming(equations, unknown, &word);
         match solve_within(branch, counts.keys().copied(), budget) {
-            Outcome::Never => {}
-            Outcome::Undecided => undecided = true,
+            SearchOutcome::Never => {}
+            SearchOutcome::Undecided => undecided = true,
             found => return found,
         }
     }
-    if undecided { Outcome::Undecided } else { Outcome::Never }
+    if undecided {
+        SearchOutcome::Undecided
+    } else {
+        SearchOutcome::Never
+    }
 }
 
 /// The words that solve an equation if repeated occurrences are taken for different unknowns. Only
 /// more solves it then, so that without any the equation has no solution at all.
-fn hints(system: &System<'_>, equation: &Equation<'_>) -> Option<Vec<(usize, String)>> {
+fn hints(system: &EquationSystem<'_>, equation: &Equation<'_>) -> Option<Vec<(usize, String)>> {
     let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
-    let text = match shortest(&[Track::new(left.clone()), Track::new(right.clone())], system.effort) {
-        Outcome::Never => return None,
-        Outcome::Undecided => return Some(Vec::new()),
-        Outcome::Found(text) => text,
+    let text = match shortest_text(&[Track::new(left.clone()), Track::new(right.clone())], system.effort) {
+        SearchOutcome::Never => return None,
+        SearchOutcome::Undecided => return Some(Vec::new()),
+        SearchOutcome::Found(text) => text,
     };
     let mut hints = Vec::new();
     for (side, chain) in [(&equation.left, left), (&equation.right, right)] {
-        let cut = splits(&chain, &text, 1).pop().unwrap_or_default();
+        let cut = split_text(&chain, &text, 1).pop().unwrap_or_default();
         for (piece, text) in side.iter().zip(cut) {
-            if let Piece::Unknown(occurrence) = piece {
+            if let KeyPiece::Unknown(occurrence) = piece {
                 hints.extend(word_of(system, occurrence, text).map(|word| (occurrence.unknown, word)));
             }
         }
@@ -347,7 +365,7 @@ fn hints(system: &System<'_>, equation: &Equation<'_>) -> Option<Vec<(usize, Str
 }
 
 /// The repeated unknown with the fewest words, or else the one that occurs most often.
-fn most_promising(system: &System<'_>, counts: &BTreeMap<usize, usize>) -> Option<usize> {
+fn most_promising(system: &EquationSystem<'_>, counts: &BTreeMap<usize, usize>) -> Option<usize> {
     let repeated = counts.iter().filter(|(_, count)| **count > 1);
     repeated
         .max_by_key(|(unknown, count)| {
@@ -357,38 +375,38 @@ fn most_promising(system: &System<'_>, counts: &BTreeMap<usize, usize>) -> Optio
         .map(|(unknown, _)| *unknown)
 }
 
-fn word_of(system: &System<'_>, occurrence: &Occurrence<'_>, text: &str) -> Option<String> {
+fn word_of(system: &EquationSystem<'_>, occurrence: &UnknownOccurrence<'_>, text: &str) -> Option<String> {
     preimage(system, occurrence.unknown, &occurrence.encoding, text)
 }
 
 /// A word with this text.
-fn preimage(system: &System<'_>, unknown: usize, encoding: &Encoding, text: &str) -> Option<String> {
+fn preimage(system: &EquationSystem<'_>, unknown: usize, encoding: &Encoding, text: &str) -> Option<String> {
     if encoding.is_injective() {
         return encoding.decode(text);
     }
     let source = system.source(unknown);
-    if let Outcome::Found(word) = source.sample(system.effort)
+    if let SearchOutcome::Found(word) = source.sample(system.effort)
         && encoding.encode(&word).as_deref() == Some(text)
     {
         return Some(word);
     }
     let own = Track::new(vec![source.language()]);
-    match shortest(
-        &[own, Track::encoded(vec![Language::of_words([text])], encoding)],
+    match shortest_text(
+        &[own, Track::encoded(vec![KeyLanguage::of_words([text])], encoding)],
         system.effort,
     ) {
-        Outcome::Found(word) => Some(word),
-        Outcome::Never | Outcome::Undecided => None,
+        SearchOutcome::Found(word) => Some(word),
+        SearchOutcome::Never | SearchOutcome::Undecided => None,
     }
 }
 
-impl<T> Outcome<T> {
+impl<T> SearchOutcome<T> {
     /// What `step` makes of what was found. That it makes nothing of it leaves the question open.
-    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Option<U>) -> Outcome<U> {
+    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Option<U>) -> SearchOutcome<U> {
         match self {
-            Self::Found(found) => step(found).map_or(Outcome::Undecided, Outcome::Found),
-            Self::Never => Outcome::Never,
-            Self::Undecided => Outcome::Undecided,
+            Self::Found(found) => step(found).map_or(SearchOutcome::Undecided, SearchOutcome::Found),
+            Self::Never => SearchOutcome::Never,
+            Self::Undecided => SearchOutcome::Undecided,
         }
     }
 }

@@ -36,7 +36,7 @@ const ON_TABLES: &[Fault] = &[];
 
 /// A store in memory with faults in the way.
 #[derive(Debug)]
-pub struct Disturbed {
+pub struct FaultyStore {
     inner: EmbeddedStore,
     faults: Mutex<Faults>,
     meanwhile: Mutex<Option<Meanwhile>>,
@@ -63,19 +63,19 @@ struct Faults {
     seen: BTreeMap<Fault, u32>,
 }
 
-impl Disturbed {
+impl FaultyStore {
     /// A store that fails so many of a hundred calls.
     pub fn new(percent: u32, seed: u64) -> Arc<Self> {
-        Disturbed::with(percent, seed, &[])
+        FaultyStore::with(percent, seed, &[])
     }
 
     /// A store on which others are in the way of so many of a hundred writes.
     pub fn busy(percent: u32, seed: u64) -> Arc<Self> {
-        Disturbed::with(percent, seed, &[Fault::Conflict])
+        FaultyStore::with(percent, seed, &[Fault::Conflict])
     }
 
     fn with(percent: u32, seed: u64, only: &[Fault]) -> Arc<Self> {
-        Arc::new(Disturbed {
+        Arc::new(FaultyStore {
             inner: EmbeddedStore::memory().unwrap(),
             faults: Mutex::new(Faults {
                 random: fastrand::Rng::with_seed(seed),
@@ -177,7 +177,7 @@ impl Disturbed {
 }
 
 #[async_trait]
-impl StoreLayer for Disturbed {
+impl StoreLayer for FaultyStore {
     fn beneath(&self) -> &dyn Store {
         &self.inner
     }

@@ -2,7 +2,7 @@
 
 use singlet_model::model::{Read, SelectionKind};
 
-use super::{Answer, Call, Engine, Request};
+use super::{Answer, Engine, ReadCall, Request};
 use crate::budget::ReadBudget;
 use crate::error::RuntimeError;
 use crate::keyed::Keyed;
@@ -21,7 +21,7 @@ impl Engine {
         }
         let answered = || {
             let asked = self.asked(prepared, name, request)?;
-            let mut call = Call::new(self, &asked, request, ReadBudget::new(&self.turns, None));
+            let mut call = ReadCall::new(self, &asked, request, ReadBudget::new(&self.turns, None));
             let Some(answer) = call.row_at_once()? else {
                 return Ok(None);
             };
@@ -43,7 +43,7 @@ fn is_of_one_row(read: &Read) -> bool {
         && read.each.is_none()
 }
 
-impl Call<'_> {
+impl ReadCall<'_> {
     /// The answer, if one key is asked for and the store has its item at hand.
     fn row_at_once(&mut self) -> Result<Option<Answer>, RuntimeError> {
         let combination = self.begin()?;

@@ -11,59 +11,59 @@ use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Combination, Together, after};
 use singlet_store::{Direction, KeyRange, QueryRequest, SortRange, TransactGet, TransactGetRequest};
 
-use super::Call;
+use super::ReadCall;
 use crate::cursor::Cursor;
 use crate::error::RuntimeError;
-use crate::find::{Found, Reading};
+use crate::find::{FoundRows, Reading};
 use crate::keys;
 use crate::scope::Attributes;
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
-/// A page of an item collection, and which part of it each selection asked for.
-pub(super) struct Side<'a> {
+/// The items of one request, and which of them each selection asked for.
+pub(super) struct SharedItems<'a> {
     model: &'a Model,
-    parts: Vec<SidePart<'a>>,
+    parts: Vec<SharedPart<'a>>,
     items: Vec<Item>,
     ended: bool,
     descending: bool,
 }
 
-struct SidePart<'a> {
+struct SharedPart<'a> {
     name: Option<&'a str>,
     entity: &'a Entity,
-    wanted: Wanted,
+    wanted: SelectionShare,
     position_keys: Vec<&'a str>,
     /// Whether several items may have one key: those of an index.
     shares_keys: bool,
 }
 
 /// Which of the items a selection asked for.
-enum Wanted {
+enum SelectionShare {
     /// Those in a range of the attribute that sorts them.
     Range(String, SortRange),
     /// Those with these keys.
     Keys(Vec<Item>),
 }
 
-impl<'a> Call<'a> {
+impl<'a> ReadCall<'a> {
     /// Reads at once what the plan says can be.
-    pub(super) async fn at_once(
+    pub(super) async fn read_shared(
         &mut self,
         combination: &'a Combination,
         cursor: Option<&Cursor>,
-    ) -> Result<Option<Side<'a>>, RuntimeError> {
+    ) -> Result<Option<SharedItems<'a>>, RuntimeError> {
         match &combination.together {
-            Some(Ok(together)) => self.together(combination, together).await.map(Some),
-            _ => self.side_by_side(combination, cursor).await,
+            Some(Ok(together)) => self.read_in_transaction(combination, together).await.map(Some),
+            _ => self.read_in_one_query(combination, cursor).await,
         }
     }
 
     /// Reads all selections at one instant.
-    async fn together(
+    async fn read_in_transaction(
         &mut self,
         combination: &'a Combination,
         together: &'a Together,
-    ) -> Result<Side<'a>, RuntimeError> {
+    ) -> Result<SharedItems<'a>, RuntimeError> {
         let engine = self.engine;
         let model = engine.model.as_ref();
         let mut parts = Vec::new();
@@ -72,17 +72,17 @@ impl<'a> Call<'a> {
             let Some(entity) = model.entity(part.query.entity) else {
                 continue;
             };
-            let ranges = keys::ranges(model, &part.query, self.scope())?;
+            let ranges = keys::query_ranges(model, &part.query, self.scope())?;
             let wanted: Vec<Item> = ranges
                 .iter()
-                .filter_map(|range| stream::whole_key(model, &range.keys))
+                .filter_map(|range| range_rows::whole_key(model, &range.keys))
                 .collect();
             once.extend(wanted.iter().cloned());
             let planned = combination.parts.get(part.part);
-            parts.push(SidePart {
+            parts.push(SharedPart {
                 name: planned.and_then(|part| part.name.as_deref()),
                 entity,
-                wanted: Wanted::Keys(wanted),
+                wanted: SelectionShare::Keys(wanted),
                 position_keys: Vec::new(),
                 shares_keys: false,
             });
@@ -99,7 +99,7 @@ impl<'a> Call<'a> {
             self.consumed += &answer.consumed;
             items.extend(answer.items.into_iter().flatten());
         }
-        Ok(Side {
+        Ok(SharedItems {
             model,
             parts,
             items,
@@ -109,11 +109,11 @@ impl<'a> Call<'a> {
     }
 
     /// Reads what lies side by side, where the plan knows of it. A later page goes on in one list only, and reads that alone.
-    async fn side_by_side(
+    async fn read_in_one_query(
         &mut self,
         combination: &'a Combination,
         cursor: Option<&Cursor>,
-    ) -> Result<Option<Side<'a>>, RuntimeError> {
+    ) -> Result<Option<SharedItems<'a>>, RuntimeError> {
         let Some(neighbours) = combination.neighbours.as_ref().filter(|_| cursor.is_none()) else {
             return Ok(None);
         };
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
             else {
                 return Ok(None);
             };
-            let mut ranges = keys::ranges(model, &neighbour.query, self.scope())?.into_iter();
+            let mut ranges = keys::query_ranges(model, &neighbour.query, self.scope())?.into_iter();
             let (Some(range), None) = (ranges.next(), ranges.next()) else {
                 return Ok(None);
             };
@@ -155,10 +155,10 @@ impl<'a> Call<'a> {
                 .into_iter()
                 .flat_map(|index| index.key())
                 .map(|key| key.name.as_str());
-            parts.push(SidePart {
+            parts.push(SharedPart {
                 name,
                 entity,
-                wanted: Wanted::Range(sort.0.clone(), sort.1.clone()),
+                wanted: SelectionShare::Range(sort.0.clone(), sort.1.clone()),
                 position_keys: table_keys.chain(index_keys).collect(),
                 shares_keys: index.is_some(),
             });
@@ -177,7 +177,7 @@ impl<'a> Call<'a> {
         let page = retry::retried(engine.bounds(), || engine.store.query(&request)).await?;
         self.budget.take_page(&page)?;
         self.consumed += &page.consumed;
-        Ok(Some(Side {
+        Ok(Some(SharedItems {
             model,
             parts,
             items: page.items,
@@ -187,21 +187,21 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Side<'_> {
+impl SharedItems<'_> {
     /// The first rows of a selection; none where the page does not say what they are.
-    pub(super) fn found(
+    pub(super) fn rows_of(
         &self,
         name: Option<&str>,
         reading: &Reading<'_>,
         limit: usize,
-    ) -> Result<Option<Found>, RuntimeError> {
+    ) -> Result<Option<FoundRows>, RuntimeError> {
         let Some(part) = self.parts.iter().find(|part| part.name == name) else {
             return Ok(None);
         };
-        if let Wanted::Keys(keys) = &part.wanted {
-            return self.of_keys(part, keys, reading, limit).map(Some);
+        if let SelectionShare::Keys(keys) = &part.wanted {
+            return self.rows_of_keys(part, keys, reading, limit).map(Some);
         }
-        let mut found = Found::default();
+        let mut found = FoundRows::default();
         let mut last = None;
         let mut more = false;
         for item in self.items.iter().filter(|item| part.holds(item)) {
@@ -210,7 +210,7 @@ impl Side<'_> {
                 break;
             }
             last = Some(item);
-            if let Some(row) = self.kept(part, item, reading)? {
+            if let Some(row) = self.meant_row(part, item, reading)? {
                 found.rows.push(row);
             }
         }
@@ -229,21 +229,21 @@ impl Side<'_> {
     }
 
     /// The rows of a selection that asked for keys, in its order.
-    fn of_keys(
+    fn rows_of_keys(
         &self,
-        part: &SidePart<'_>,
+        part: &SharedPart<'_>,
         keys: &[Item],
         reading: &Reading<'_>,
         limit: usize,
-    ) -> Result<Found, RuntimeError> {
-        let mut found = Found::default();
+    ) -> Result<FoundRows, RuntimeError> {
+        let mut found = FoundRows::default();
         for key in keys {
             let item = self
                 .items
                 .iter()
-                .find(|item| stream::table_key(self.model, item) == *key);
+                .find(|item| range_rows::table_key(self.model, item) == *key);
             if let Some(item) = item {
-                found.rows.extend(self.kept(part, item, reading)?);
+                found.rows.extend(self.meant_row(part, item, reading)?);
             }
         }
         reading.sort(part.entity, &mut found.rows)?;
@@ -251,16 +251,16 @@ impl Side<'_> {
         Ok(found)
     }
 
-    fn kept(
+    fn meant_row(
         &self,
-        part: &SidePart<'_>,
+        part: &SharedPart<'_>,
         item: &Item,
         reading: &Reading<'_>,
     ) -> Result<Option<Attributes>, RuntimeError> {
-        if !stream::is_of(self.model, part.entity, item) {
+        if !range_rows::is_row_of(self.model, part.entity, item) {
             return Ok(None);
         }
-        let Some(row) = row::decode(self.model, part.entity, item, reading.scope)? else {
+        let Some(row) = row::decode_live(self.model, part.entity, item, reading.scope)? else {
             return Ok(None);
         };
         let scope = reading.scope.with_row(&row);
@@ -274,8 +274,8 @@ impl Side<'_> {
     }
 
     /// Whether the page goes beyond the last row that a selection could have.
-    fn has_passed(&self, part: &SidePart<'_>) -> bool {
-        let Wanted::Range(attribute, range) = &part.wanted else {
+    fn has_passed(&self, part: &SharedPart<'_>) -> bool {
+        let SelectionShare::Range(attribute, range) = &part.wanted else {
             return self.ended;
         };
         let last = self
@@ -299,9 +299,9 @@ impl Side<'_> {
     }
 }
 
-impl SidePart<'_> {
+impl SharedPart<'_> {
     fn holds(&self, item: &Item) -> bool {
-        let Wanted::Range(attribute, range) = &self.wanted else {
+        let SelectionShare::Range(attribute, range) = &self.wanted else {
             return false;
         };
         let key = item.get(attribute).and_then(Value::as_str);
@@ -324,15 +324,17 @@ fn selection_named<'r>(read: &'r Read, name: Option<&str>) -> Option<&'r Selecti
 }
 
 /// From the first key that any selection asks for to the last.
-fn whole_range(parts: &[SidePart<'_>]) -> Option<(String, SortRange)> {
+fn whole_range(parts: &[SharedPart<'_>]) -> Option<(String, SortRange)> {
     let mut ends: Option<(String, String)> = None;
-    let Wanted::Range(attribute, _) = &parts.first()?.wanted else {
+    let SelectionShare::Range(attribute, _) = &parts.first()?.wanted else {
         return None;
     };
     for part in parts {
         let (low, high) = match &part.wanted {
-            Wanted::Range(name, SortRange::Equal(Value::S(key))) if name == attribute => (key.clone(), key.clone()),
-            Wanted::Range(name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
+            SelectionShare::Range(name, SortRange::Equal(Value::S(key))) if name == attribute => {
+                (key.clone(), key.clone())
+            }
+            SelectionShare::Range(name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
                 (prefix.clone(), after(prefix))
             }
             _ => return None,

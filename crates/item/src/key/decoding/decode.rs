@@ -1,14 +1,14 @@
 //! From keys back to values.
 
-use super::character_map::{Casing, CharacterMap};
-use super::effort::Effort;
-use super::encoding::Encoding;
-use super::form::Form;
-use super::language::Language;
-use super::search::{Outcome, Track, shortest};
-use super::split::splits;
-use super::template::{KeyType, Part, Template, Variable};
+use super::split::split_text;
 use crate::Value;
+use crate::key::deciding::effort::Effort;
+use crate::key::encoding::character_map::{Casing, CharacterMap};
+use crate::key::encoding::form::Form;
+use crate::key::encoding::resolved_form::Encoding;
+use crate::key::languages::language::KeyLanguage;
+use crate::key::languages::search::{SearchOutcome, Track, shortest_text};
+use crate::key::template::{KeyType, Part, Template, Variable};
 use std::fmt;
 
 impl Template {
@@ -40,7 +40,7 @@ impl Template {
             return self.values(&pieces).ok_or_else(|| self.mismatch(key));
         }
         // A repeated variable may rule out all but one of several ways to cut the text.
-        let ways = splits(&self.languages(), text, WAYS_MAX);
+        let ways = split_text(&self.languages(), text, WAYS_MAX);
         let complete = ways.len() < WAYS_MAX;
         let mut readings: Vec<_> = ways.iter().filter_map(|pieces| self.values(pieces)).collect();
         readings.dedup();
@@ -103,12 +103,12 @@ impl Template {
     /// The values of pieces of text, one for each part, if they are consistent.
     fn values(&self, pieces: &[&str]) -> Option<Vec<(String, Value)>> {
         let mut values: Vec<(String, Value)> = Vec::new();
-        let mut lossy: Vec<Reading<'_>> = Vec::new();
+        let mut lossy: Vec<LossyReading<'_>> = Vec::new();
         for (part, piece) in self.parts().iter().zip(pieces) {
             let Part::Variable(variable) = part else { continue };
             let encoding = variable.encoding(self.delimiter());
             if !encoding.is_injective() {
-                lossy.push(Reading {
+                lossy.push(LossyReading {
                     variable,
                     encoding,
                     piece,
@@ -159,13 +159,13 @@ impl Variable {
 }
 
 /// A piece of a key as the text of a variable in a form that loses something.
-struct Reading<'a> {
+struct LossyReading<'a> {
     variable: &'a Variable,
     encoding: Encoding,
     piece: &'a str,
 }
 
-impl Reading<'_> {
+impl LossyReading<'_> {
     fn agrees(&self, word: &str) -> bool {
         self.variable.domain.contains_word(word) && self.encoding.encode(word).as_deref() == Some(self.piece)
     }
@@ -193,10 +193,10 @@ impl Reading<'_> {
             .map(|reading| Track::new(vec![reading.variable.domain.language()]));
         let texts = own
             .iter()
-            .map(|reading| Track::encoded(vec![Language::of_words([reading.piece])], &reading.encoding));
+            .map(|reading| Track::encoded(vec![KeyLanguage::of_words([reading.piece])], &reading.encoding));
         matches!(
-            shortest(&domains.chain(texts).collect::<Vec<_>>(), &Effort::of_one_decision()),
-            Outcome::Found(_)
+            shortest_text(&domains.chain(texts).collect::<Vec<_>>(), &Effort::of_one_decision()),
+            SearchOutcome::Found(_)
         )
     }
 }

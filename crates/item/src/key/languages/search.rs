@@ -1,16 +1,16 @@
 //! The shortest text that several chains of languages have in common.
 
-use super::character_map::CharacterMap;
 use super::class::Class;
-use super::effort::Effort;
-use super::encoding::Encoding;
-use super::language::{Cursor, Language};
+use super::language::{KeyLanguage, LanguageCursor};
+use crate::key::deciding::effort::Effort;
+use crate::key::encoding::character_map::CharacterMap;
+use crate::key::encoding::resolved_form::Encoding;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 /// The answer to a question that a bounded search may have to leave open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome<T> {
+pub(crate) enum SearchOutcome<T> {
     Found(T),
     /// There is none: everything was searched.
     Never,
@@ -22,28 +22,28 @@ pub(crate) enum Outcome<T> {
 /// makes of the common text must match.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
-    chain: Vec<Language>,
+    chain: Vec<KeyLanguage>,
     map: CharacterMap,
     /// Only so many characters of the text concern the chain.
     chars: Option<usize>,
 }
 
 /// The shortest text that every track accepts.
-pub(crate) fn shortest(tracks: &[Track], effort: &Effort) -> Outcome<String> {
-    Search::new(tracks, false, effort).run()
+pub(crate) fn shortest_text(tracks: &[Track], effort: &Effort) -> SearchOutcome<String> {
+    ProductSearch::new(tracks, false, effort).run()
 }
 
 /// The shortest text that two chains of the same languages accept in two different ways: some
 /// character belongs to one link of the first and to another link of the second.
-pub(crate) fn shortest_divergent(tracks: &[Track; 2], effort: &Effort) -> Outcome<String> {
-    Search::new(tracks, true, effort).run()
+pub(crate) fn shortest_divergent(tracks: &[Track; 2], effort: &Effort) -> SearchOutcome<String> {
+    ProductSearch::new(tracks, true, effort).run()
 }
 
 /// How many states of the product a search visits before it gives up.
 const SEARCH_STATES_MAX: usize = 60_000;
 
 impl Track {
-    pub(crate) fn new(chain: Vec<Language>) -> Self {
+    pub(crate) fn new(chain: Vec<KeyLanguage>) -> Self {
         Self {
             chain,
             map: CharacterMap::IDENTITY,
@@ -53,7 +53,7 @@ impl Track {
 
     /// A track of what an encoding by character makes of the common text. Other encodings leave it
     /// as it is.
-    pub(crate) fn encoded(chain: Vec<Language>, encoding: &Encoding) -> Self {
+    pub(crate) fn encoded(chain: Vec<KeyLanguage>, encoding: &Encoding) -> Self {
         let (map, chars) = match encoding {
             Encoding::Map(map) => (*map, None),
             Encoding::Truncated { chars } => (CharacterMap::IDENTITY, Some(*chars)),
@@ -62,47 +62,49 @@ impl Track {
         Self { chain, map, chars }
     }
 
-    fn language(&self, place: Place) -> Option<&Language> {
+    fn language(&self, place: ChainPlace) -> Option<&KeyLanguage> {
         self.chain.get(place.link)
     }
 
-    fn may_end(&self, place: Place) -> bool {
+    fn may_end(&self, place: ChainPlace) -> bool {
         self.reached(place).any(|place| place.link >= self.chain.len())
     }
 
     /// The place itself and the starts of later links, as far as the links between may end where
     /// they stand. Past the last link stands the end of the chain.
-    fn reached(&self, place: Place) -> impl Iterator<Item = Place> + '_ {
+    fn reached(&self, place: ChainPlace) -> impl Iterator<Item = ChainPlace> + '_ {
         std::iter::successors(Some(place), move |place| {
             let ends = self.language(*place)?.may_end(place.cursor);
-            ends.then_some(Place {
+            ends.then_some(ChainPlace {
                 link: place.link + 1,
-                cursor: Cursor::START,
+                cursor: LanguageCursor::START,
                 ..*place
             })
         })
     }
 
     /// The moves of the chain on its own text.
-    fn steps(&self, place: Place) -> impl Iterator<Item = (&Class, Place)> {
+    fn steps(&self, place: ChainPlace) -> impl Iterator<Item = (&Class, ChainPlace)> {
         self.reached(place)
             .filter_map(|place| Some((place, self.language(place)?)))
             .flat_map(|(place, language)| {
                 let edges = language.automaton.node(place.cursor.state).edges.iter();
                 edges.filter_map(move |edge| {
                     let cursor = language.follow(place.cursor, edge.target, edge.counted)?;
-                    Some((&edge.class, Place { cursor, ..place }))
+                    Some((&edge.class, ChainPlace { cursor, ..place }))
                 })
             })
     }
 
     /// The moves of the chain on the common text.
-    fn moves(&self, place: Place) -> Moves<'_> {
+    fn moves(&self, place: ChainPlace) -> Moves<'_> {
         if self.chars.is_some_and(|chars| place.read >= chars) {
             return vec![(Cow::Owned(Class::any()), place)];
         }
         let read = place.read + usize::from(self.chars.is_some());
-        let steps = self.steps(place).map(|(class, place)| (class, Place { read, ..place }));
+        let steps = self
+            .steps(place)
+            .map(|(class, place)| (class, ChainPlace { read, ..place }));
         if self.map.is_identity() {
             return steps.map(|(class, place)| (Cow::Borrowed(class), place)).collect();
         }
@@ -124,7 +126,7 @@ impl Track {
         moves
     }
 
-    fn advance(&self, places: &[Place], character: char) -> Vec<Place> {
+    fn advance(&self, places: &[ChainPlace], character: char) -> Vec<ChainPlace> {
         let steps = places.iter().flat_map(|place| self.steps(*place));
         steps
             .filter(|(class, _)| class.contains(character))
@@ -133,34 +135,34 @@ impl Track {
     }
 
     /// The least count at which the current link may end.
-    fn count_min(&self, place: Place) -> u32 {
+    fn count_min(&self, place: ChainPlace) -> u32 {
         self.language(place).map_or(0, |language| language.length.min)
     }
 }
 
 /// Where each move of a chain leads, and the characters that it takes.
-type Moves<'a> = Vec<(Cow<'a, Class>, Place)>;
+type Moves<'a> = Vec<(Cow<'a, Class>, ChainPlace)>;
 
 /// A place in a chain: which link, and where in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct ChainPlace {
     link: usize,
-    cursor: Cursor,
+    cursor: LanguageCursor,
     /// How many characters of the common text were read, where that matters.
     read: usize,
 }
 
-impl Place {
+impl ChainPlace {
     const START: Self = Self {
         link: 0,
-        cursor: Cursor::START,
+        cursor: LanguageCursor::START,
         read: 0,
     };
 
     /// The place without its count.
     fn shape(self) -> Self {
         Self {
-            cursor: Cursor {
+            cursor: LanguageCursor {
                 count: 0,
                 ..self.cursor
             },
@@ -170,24 +172,24 @@ impl Place {
 }
 
 /// A state of the product of all tracks, and how it was reached.
-struct Visit {
-    places: Vec<Place>,
+struct ProductVisit {
+    places: Vec<ChainPlace>,
     diverged: bool,
     from: Option<(usize, char)>,
 }
 
 /// A breadth-first search of the product, so that the first text found is a shortest one.
-struct Search<'a> {
+struct ProductSearch<'a> {
     tracks: &'a [Track],
     divergent: bool,
     effort: &'a Effort,
-    visits: Vec<Visit>,
+    visits: Vec<ProductVisit>,
     queue: VecDeque<usize>,
     /// For every shape of a state, the counts with which it was reached.
-    seen: HashMap<(Vec<Place>, bool), Vec<Vec<u32>>>,
+    seen: HashMap<(Vec<ChainPlace>, bool), Vec<Vec<u32>>>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ProductSearch<'a> {
     fn new(tracks: &'a [Track], divergent: bool, effort: &'a Effort) -> Self {
         Self {
             tracks,
@@ -199,9 +201,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run(mut self) -> Outcome<String> {
-        self.visit(Visit {
-            places: vec![Place::START; self.tracks.len()],
+    fn run(mut self) -> SearchOutcome<String> {
+        self.visit(ProductVisit {
+            places: vec![ChainPlace::START; self.tracks.len()],
             diverged: false,
             from: None,
         });
@@ -210,17 +212,17 @@ impl<'a> Search<'a> {
                 break;
             };
             if self.is_goal(visit) {
-                return Outcome::Found(self.text(index));
+                return SearchOutcome::Found(self.text(index));
             }
             let places = visit.places.clone();
             if self.visits.len() > SEARCH_STATES_MAX || !self.visit_successors(index, &places) {
-                return Outcome::Undecided;
+                return SearchOutcome::Undecided;
             }
         }
-        Outcome::Never
+        SearchOutcome::Never
     }
 
-    fn is_goal(&self, visit: &Visit) -> bool {
+    fn is_goal(&self, visit: &ProductVisit) -> bool {
         let ended = self
             .tracks
             .iter()
@@ -229,14 +231,14 @@ impl<'a> Search<'a> {
         ended && visit.diverged == self.divergent
     }
 
-    fn has_diverged(&self, from: usize, places: &[Place]) -> bool {
+    fn has_diverged(&self, from: usize, places: &[ChainPlace]) -> bool {
         let before = self.visits.get(from).is_some_and(|visit| visit.diverged);
-        let links_differ = |pair: &[Place]| matches!(pair, [one, two] if one.link != two.link);
+        let links_differ = |pair: &[ChainPlace]| matches!(pair, [one, two] if one.link != two.link);
         self.divergent && (before || places.windows(2).any(links_differ))
     }
 
     /// Visits every state that all tracks reach by one common character; false where that is more than can be done.
-    fn visit_successors(&mut self, from: usize, places: &[Place]) -> bool {
+    fn visit_successors(&mut self, from: usize, places: &[ChainPlace]) -> bool {
         let tracks = self.tracks.iter().zip(places);
         let moves: Vec<Moves<'a>> = tracks.map(|(track, place)| track.moves(*place)).collect();
         if !self.effort.take(moves.iter().map(Vec::len).sum()) {
@@ -246,11 +248,11 @@ impl<'a> Search<'a> {
     }
 
     /// The states are visited as they are met: only those that are new are kept, not every way to one.
-    fn visit_joint(&mut self, from: usize, moves: &[Moves<'a>], class: &Class, places: &mut Vec<Place>) -> bool {
+    fn visit_joint(&mut self, from: usize, moves: &[Moves<'a>], class: &Class, places: &mut Vec<ChainPlace>) -> bool {
         let Some((next, rest)) = moves.split_first() else {
             if let Some(character) = class.readable() {
                 let diverged = self.has_diverged(from, places);
-                self.visit(Visit {
+                self.visit(ProductVisit {
                     places: places.clone(),
                     diverged,
                     from: Some((from, character)),
@@ -277,7 +279,7 @@ impl<'a> Search<'a> {
     }
 
     /// Queues a state, unless one that can do at least as much was reached before it.
-    fn visit(&mut self, visit: Visit) {
+    fn visit(&mut self, visit: ProductVisit) {
         let shape = visit.places.iter().map(|place| place.shape()).collect();
         let counts: Vec<u32> = visit.places.iter().map(|place| place.cursor.count).collect();
         let mins: Vec<u32> = self
@@ -317,23 +319,23 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::delimiter::Delimiter;
-    use crate::key::domain::Domain;
-    use crate::key::language::Length;
+    use crate::key::encoding::delimiter::Delimiter;
+    use crate::key::languages::domain::Domain;
+    use crate::key::languages::language::ValueLengths;
 
-    fn words(words: &[&str]) -> Language {
-        Language::of_words(words.iter().copied())
+    fn words(words: &[&str]) -> KeyLanguage {
+        KeyLanguage::of_words(words.iter().copied())
     }
 
-    fn text(min: u32, max: Option<u32>) -> Language {
-        Language::any(Length { min, max })
+    fn text(min: u32, max: Option<u32>) -> KeyLanguage {
+        KeyLanguage::any(ValueLengths { min, max })
     }
 
     fn found(tracks: &[Track]) -> Option<String> {
-        match shortest(tracks, &Effort::of_one_decision()) {
-            Outcome::Found(text) => Some(text),
-            Outcome::Never => None,
-            Outcome::Undecided => panic!("the search gave up"),
+        match shortest_text(tracks, &Effort::of_one_decision()) {
+            SearchOutcome::Found(text) => Some(text),
+            SearchOutcome::Never => None,
+            SearchOutcome::Undecided => panic!("the search gave up"),
         }
     }
 
@@ -385,12 +387,12 @@ mod tests {
         let clear = Track::new(vec![text(1, None), words(&["#"]), words(&["x"])]);
         assert_eq!(
             shortest_divergent(&[clear.clone(), clear], &Effort::of_one_decision()),
-            Outcome::Never
+            SearchOutcome::Never
         );
         let adjacent = Track::new(vec![text(1, None), text(1, None)]);
         assert_eq!(
             shortest_divergent(&[adjacent.clone(), adjacent], &Effort::of_one_decision()),
-            Outcome::Found("aaa".to_owned())
+            SearchOutcome::Found("aaa".to_owned())
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Finite automata over characters: the sets of texts that a part of a key can be.
 
-use super::character_map::CharacterMap;
 use super::class::Class;
-use super::effort::Effort;
+use crate::key::deciding::effort::Effort;
+use crate::key::encoding::character_map::CharacterMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,18 +16,18 @@ pub(crate) type State = usize;
 /// whoever asked looks at the effort before it believes that.
 #[derive(Clone, Debug)]
 pub(crate) struct Automaton {
-    nodes: Vec<Node>,
+    nodes: Vec<AutomatonState>,
     alphabet: Class,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Node {
-    pub(crate) edges: Vec<Edge>,
+pub(crate) struct AutomatonState {
+    pub(crate) edges: Vec<AutomatonEdge>,
     pub(crate) accepting: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Edge {
+pub(crate) struct AutomatonEdge {
     pub(crate) class: Class,
     /// Whether the edge begins a character of the *value*. An escape is three characters of the
     /// text and one of the value, and limits on length are limits of values.
@@ -35,7 +35,7 @@ pub(crate) struct Edge {
     pub(crate) target: State,
 }
 
-static NO_NODE: Node = Node {
+static NO_NODE: AutomatonState = AutomatonState {
     edges: Vec::new(),
     accepting: false,
 };
@@ -48,12 +48,12 @@ impl Automaton {
 
     /// The automaton of every text over one class.
     pub(crate) fn repeated(class: Class) -> Self {
-        let edge = Edge {
+        let edge = AutomatonEdge {
             class,
             counted: true,
             target: 0,
         };
-        Self::trimmed(vec![Node {
+        Self::trimmed(vec![AutomatonState {
             edges: vec![edge],
             accepting: true,
         }])
@@ -66,11 +66,11 @@ impl Automaton {
         trie.finish()
     }
 
-    pub(crate) fn node(&self, state: State) -> &Node {
+    pub(crate) fn node(&self, state: State) -> &AutomatonState {
         self.nodes.get(state).unwrap_or(&NO_NODE)
     }
 
-    pub(crate) fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[AutomatonState] {
         &self.nodes
     }
 
@@ -88,7 +88,11 @@ impl Automaton {
     /// The automaton of the texts that `map` makes of these.
     pub(crate) fn image(&self, map: &CharacterMap, effort: &Effort) -> Self {
         let moved = map.moved();
-        let mut nodes: Vec<Node> = self.nodes.iter().map(|node| Node { edges: vec![], ..*node }).collect();
+        let mut nodes: Vec<AutomatonState> = self
+            .nodes
+            .iter()
+            .map(|node| AutomatonState { edges: vec![], ..*node })
+            .collect();
         for (state, node) in self.nodes.iter().enumerate() {
             for edge in &node.edges {
                 let mut kept = edge.class.without(&moved);
@@ -107,7 +111,7 @@ impl Automaton {
                 push_edge(
                     &mut nodes,
                     state,
-                    Edge {
+                    AutomatonEdge {
                         class: kept,
                         ..edge.clone()
                     },
@@ -125,7 +129,7 @@ impl Automaton {
         let mut nodes = Vec::new();
         while let Some((left, right)) = pairs.get(nodes.len()) {
             let (left, right) = (self.node(left), other.node(right));
-            let mut node = Node {
+            let mut node = AutomatonState {
                 edges: vec![],
                 accepting: left.accepting && right.accepting,
             };
@@ -140,7 +144,7 @@ impl Automaton {
                 let class = one.class.meet(&two.class);
                 if !class.is_empty() {
                     let target = pairs.intern((one.target, two.target));
-                    node.edges.push(Edge {
+                    node.edges.push(AutomatonEdge {
                         class,
                         counted: one.counted,
                         target,
@@ -160,14 +164,14 @@ impl Automaton {
             if !effort.take(1 + self.node(state).edges.len()) {
                 return Self::trimmed(Vec::new());
             }
-            let mut node = Node {
+            let mut node = AutomatonState {
                 edges: vec![],
                 accepting: depth == length,
             };
             if depth < length {
                 for edge in &self.node(state).edges {
                     let target = places.intern((edge.target, depth + 1));
-                    node.edges.push(Edge { target, ..edge.clone() });
+                    node.edges.push(AutomatonEdge { target, ..edge.clone() });
                 }
             }
             nodes.push(node);
@@ -176,7 +180,7 @@ impl Automaton {
     }
 
     /// Cuts the states that are not reachable or cannot accept, and gathers the alphabet.
-    pub(crate) fn trimmed(nodes: Vec<Node>) -> Self {
+    pub(crate) fn trimmed(nodes: Vec<AutomatonState>) -> Self {
         let live = accepting_ancestors(&nodes);
         let is_live = |state: State| live.get(state).copied().unwrap_or(false);
         let mut order = Interner::new(0);
@@ -187,12 +191,12 @@ impl Automaton {
             let mut edges = Vec::new();
             for edge in node.edges.iter().filter(|edge| is_live(edge.target)) {
                 alphabet.join(&edge.class);
-                edges.push(Edge {
+                edges.push(AutomatonEdge {
                     target: order.intern(edge.target),
                     ..edge.clone()
                 });
             }
-            kept.push(Node {
+            kept.push(AutomatonState {
                 edges,
                 accepting: node.accepting,
             });
@@ -277,7 +281,7 @@ impl Trie {
             let form = match known.entry((node.accepting, edges)) {
                 Entry::Occupied(same) => *same.get(),
                 Entry::Vacant(new) => {
-                    nodes.push(Node {
+                    nodes.push(AutomatonState {
                         edges: edges_by_target(&new.key().1),
                         accepting: node.accepting,
                     });
@@ -300,12 +304,12 @@ impl Trie {
 }
 
 /// One edge to each target, with all the characters that lead there.
-fn edges_by_target(edges: &[(char, State)]) -> Vec<Edge> {
+fn edges_by_target(edges: &[(char, State)]) -> Vec<AutomatonEdge> {
     let mut by_target: BTreeMap<State, Vec<char>> = BTreeMap::new();
     for (character, target) in edges {
         by_target.entry(*target).or_default().push(*character);
     }
-    let edge = |(target, characters): (State, Vec<char>)| Edge {
+    let edge = |(target, characters): (State, Vec<char>)| AutomatonEdge {
         class: characters.into_iter().collect(),
         counted: true,
         target,
@@ -315,14 +319,14 @@ fn edges_by_target(edges: &[(char, State)]) -> Vec<Edge> {
 
 /// An automaton under construction, with empty moves. Construction starts in state 0.
 pub(crate) struct Builder {
-    nodes: Vec<Node>,
+    nodes: Vec<AutomatonState>,
     jumps: Vec<Vec<State>>,
 }
 
 impl Builder {
     pub(crate) fn new() -> Self {
         Self {
-            nodes: vec![Node::default()],
+            nodes: vec![AutomatonState::default()],
             jumps: vec![vec![]],
         }
     }
@@ -332,7 +336,7 @@ impl Builder {
     }
 
     pub(crate) fn add(&mut self) -> State {
-        self.nodes.push(Node::default());
+        self.nodes.push(AutomatonState::default());
         self.jumps.push(Vec::new());
         self.nodes.len() - 1
     }
@@ -349,7 +353,7 @@ impl Builder {
         push_edge(
             &mut self.nodes,
             from,
-            Edge {
+            AutomatonEdge {
                 class,
                 counted: true,
                 target,
@@ -370,7 +374,7 @@ impl Builder {
         let end = base + automaton.nodes.len();
         for node in &automaton.nodes {
             let state = self.add();
-            let edges = node.edges.iter().map(|edge| Edge {
+            let edges = node.edges.iter().map(|edge| AutomatonEdge {
                 target: base + edge.target,
                 ..edge.clone()
             });
@@ -391,7 +395,7 @@ impl Builder {
                 .iter()
                 .filter_map(|state| self.nodes.get(*state))
                 .flat_map(|node| node.edges.clone());
-            Node {
+            AutomatonState {
                 edges: edges.collect(),
                 accepting: closure.contains(&end),
             }
@@ -426,7 +430,7 @@ impl Builder {
     }
 }
 
-fn push_edge(nodes: &mut [Node], from: State, edge: Edge) {
+fn push_edge(nodes: &mut [AutomatonState], from: State, edge: AutomatonEdge) {
     if let Some(node) = nodes.get_mut(from)
         && !edge.class.is_empty()
     {
@@ -435,7 +439,7 @@ fn push_edge(nodes: &mut [Node], from: State, edge: Edge) {
 }
 
 /// Adds paths of several characters from `from` to the target of `edge`, sharing their beginnings.
-fn push_sequences(nodes: &mut Vec<Node>, from: State, mut suffixes: Vec<&str>, edge: &Edge) {
+fn push_sequences(nodes: &mut Vec<AutomatonState>, from: State, mut suffixes: Vec<&str>, edge: &AutomatonEdge) {
     suffixes.sort_unstable();
     for group in suffixes.chunk_by(|one, two| one.chars().next() == two.chars().next()) {
         let Some(first) = group.first().and_then(|suffix| suffix.chars().next()) else {
@@ -451,19 +455,19 @@ fn push_sequences(nodes: &mut Vec<Node>, from: State, mut suffixes: Vec<&str>, e
             push_edge(
                 nodes,
                 from,
-                Edge {
+                AutomatonEdge {
                     class: class.clone(),
                     ..edge.clone()
                 },
             );
         }
         if !open.is_empty() {
-            nodes.push(Node::default());
+            nodes.push(AutomatonState::default());
             let middle = nodes.len() - 1;
             push_edge(
                 nodes,
                 from,
-                Edge {
+                AutomatonEdge {
                     class,
                     counted: edge.counted,
                     target: middle,
@@ -473,7 +477,7 @@ fn push_sequences(nodes: &mut Vec<Node>, from: State, mut suffixes: Vec<&str>, e
                 nodes,
                 middle,
                 open,
-                &Edge {
+                &AutomatonEdge {
                     counted: false,
                     ..edge.clone()
                 },
@@ -483,7 +487,7 @@ fn push_sequences(nodes: &mut Vec<Node>, from: State, mut suffixes: Vec<&str>, e
 }
 
 /// For each state, whether an accepting one can be reached from it.
-fn accepting_ancestors(nodes: &[Node]) -> Vec<bool> {
+fn accepting_ancestors(nodes: &[AutomatonState]) -> Vec<bool> {
     let mut sources: Vec<Vec<State>> = vec![Vec::new(); nodes.len()];
     for (state, node) in nodes.iter().enumerate() {
         for edge in &node.edges {
@@ -515,7 +519,7 @@ fn single_character(text: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::delimiter::Delimiter;
+    use crate::key::encoding::delimiter::Delimiter;
 
     fn accepts(automaton: &Automaton, text: &str) -> bool {
         let mut states = vec![0];

@@ -1,10 +1,10 @@
 //! From values to keys.
 
 use super::delimiter::Delimiter;
-use super::domain::Domain;
 use super::form::Form;
-use super::template::{Part, Template, Variable};
 use crate::Value;
+use crate::key::languages::domain::Domain;
+use crate::key::template::{Part, Template, Variable};
 use std::borrow::Borrow;
 use std::fmt;
 

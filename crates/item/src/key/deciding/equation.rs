@@ -1,9 +1,9 @@
 //! Two sequences of text and unknowns that are to be the same text.
 
-use super::character_map::{CharacterMap, Escaping};
-use super::delimiter::Delimiter;
-use super::domain::Domain;
-use super::encoding::Encoding;
+use crate::key::encoding::character_map::{CharacterMap, Escaping};
+use crate::key::encoding::delimiter::Delimiter;
+use crate::key::encoding::resolved_form::Encoding;
+use crate::key::languages::domain::Domain;
 use std::collections::VecDeque;
 
 /// Two sequences whose texts are to be equal.
@@ -18,23 +18,23 @@ pub(crate) struct Contradiction;
 
 /// A piece of a key: known text, or the text of an unknown word.
 #[derive(Clone, Debug)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum KeyPiece<'a> {
     Text(String),
-    Unknown(Occurrence<'a>),
+    Unknown(UnknownOccurrence<'a>),
 }
 
 /// One occurrence of an unknown: which one, and how its word becomes text.
 #[derive(Clone, Debug)]
-pub(crate) struct Occurrence<'a> {
+pub(crate) struct UnknownOccurrence<'a> {
     pub(crate) unknown: usize,
     pub(crate) encoding: Encoding,
     pub(crate) domain: &'a Domain,
 }
 
 /// One side of an equation.
-pub(crate) type Side<'a> = VecDeque<Piece<'a>>;
+pub(crate) type Side<'a> = VecDeque<KeyPiece<'a>>;
 
-impl<'a> Piece<'a> {
+impl<'a> KeyPiece<'a> {
     pub(crate) fn fixed_chars(&self) -> Option<usize> {
         match self {
             Self::Text(_) => None,
@@ -43,7 +43,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-impl PartialEq for Piece<'_> {
+impl PartialEq for KeyPiece<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Text(one), Self::Text(two)) => one == two,
@@ -53,7 +53,7 @@ impl PartialEq for Piece<'_> {
     }
 }
 
-impl Occurrence<'_> {
+impl UnknownOccurrence<'_> {
     /// Whether its text never contains the delimiter.
     fn is_free_of(&self, delimiter: Delimiter) -> bool {
         let character = delimiter.character();
@@ -71,7 +71,7 @@ impl Occurrence<'_> {
 }
 
 /// The beginning of a side, up to its first delimiter.
-pub(crate) enum Segment<'a> {
+pub(crate) enum SideHead<'a> {
     /// The pieces before the first delimiter, and those behind it.
     Ended(Side<'a>, Side<'a>),
     /// No piece can contain a delimiter.
@@ -80,13 +80,13 @@ pub(crate) enum Segment<'a> {
     Unclear,
 }
 
-impl<'a> Segment<'a> {
+impl<'a> SideHead<'a> {
     pub(crate) fn first(side: &Side<'a>, delimiter: Delimiter) -> Self {
         let mut segment = Side::new();
         let mut pieces = side.iter().cloned();
         while let Some(piece) = pieces.next() {
             match piece {
-                Piece::Text(text) => match text.split_once(delimiter.character()) {
+                KeyPiece::Text(text) => match text.split_once(delimiter.character()) {
                     Some((before, after)) => {
                         push_text(&mut segment, before.to_owned());
                         let mut rest = Side::new();
@@ -96,10 +96,10 @@ impl<'a> Segment<'a> {
                     }
                     None => push_text(&mut segment, text),
                 },
-                Piece::Unknown(occurrence) if occurrence.is_free_of(delimiter) => {
-                    segment.push_back(Piece::Unknown(occurrence));
+                KeyPiece::Unknown(occurrence) if occurrence.is_free_of(delimiter) => {
+                    segment.push_back(KeyPiece::Unknown(occurrence));
                 }
-                Piece::Unknown(_) => return Self::Unclear,
+                KeyPiece::Unknown(_) => return Self::Unclear,
             }
         }
         Self::Last
@@ -108,7 +108,7 @@ impl<'a> Segment<'a> {
 
 /// One end of a side.
 #[derive(Clone, Copy)]
-pub(crate) enum End {
+pub(crate) enum SideEnd {
     Front,
     Back,
 }
@@ -116,15 +116,15 @@ pub(crate) enum End {
 impl<'a> Equation<'a> {
     /// Removes from one end what is literally the same on both sides: text, or the same unknown in
     /// the same encoding.
-    pub(crate) fn strip(&mut self, end: End) -> Result<(), Contradiction> {
+    pub(crate) fn strip(&mut self, end: SideEnd) -> Result<(), Contradiction> {
         loop {
             let pair = match end {
-                End::Front => (self.left.front_mut(), self.right.front_mut()),
-                End::Back => (self.left.back_mut(), self.right.back_mut()),
+                SideEnd::Front => (self.left.front_mut(), self.right.front_mut()),
+                SideEnd::Back => (self.left.back_mut(), self.right.back_mut()),
             };
             let (Some(left), Some(right)) = pair else { return Ok(()) };
             match (left, right) {
-                (Piece::Text(left), Piece::Text(right)) => {
+                (KeyPiece::Text(left), KeyPiece::Text(right)) => {
                     strip_common(left, right, end);
                     if !left.is_empty() && !right.is_empty() {
                         return Err(Contradiction);
@@ -132,12 +132,12 @@ impl<'a> Equation<'a> {
                 }
                 (left, right) if left != right => return Ok(()),
                 (left, right) => {
-                    *left = Piece::Text(String::new());
-                    *right = Piece::Text(String::new());
+                    *left = KeyPiece::Text(String::new());
+                    *right = KeyPiece::Text(String::new());
                 }
             }
-            self.left.retain(|piece| *piece != Piece::Text(String::new()));
-            self.right.retain(|piece| *piece != Piece::Text(String::new()));
+            self.left.retain(|piece| *piece != KeyPiece::Text(String::new()));
+            self.right.retain(|piece| *piece != KeyPiece::Text(String::new()));
         }
     }
 
@@ -145,7 +145,7 @@ impl<'a> Equation<'a> {
     /// unknown of that length or with enough text.
     pub(crate) fn take_front(&mut self, chars: usize) -> Option<Self> {
         let can_give = |side: &Side<'a>| match side.front() {
-            Some(Piece::Text(text)) => text.chars().count() >= chars,
+            Some(KeyPiece::Text(text)) => text.chars().count() >= chars,
             Some(piece) => piece.fixed_chars() == Some(chars),
             None => false,
         };
@@ -156,10 +156,10 @@ impl<'a> Equation<'a> {
     }
 }
 
-fn strip_common(left: &mut String, right: &mut String, end: End) {
+fn strip_common(left: &mut String, right: &mut String, end: SideEnd) {
     let same = |(one, two): &(char, char)| one == two;
     match end {
-        End::Front => {
+        SideEnd::Front => {
             let common: usize = left
                 .chars()
                 .zip(right.chars())
@@ -169,7 +169,7 @@ fn strip_common(left: &mut String, right: &mut String, end: End) {
             left.drain(..common);
             right.drain(..common);
         }
-        End::Back => {
+        SideEnd::Back => {
             let pairs = left.chars().rev().zip(right.chars().rev());
             let common: usize = pairs.take_while(same).map(|(one, _)| one.len_utf8()).sum();
             left.truncate(left.len() - common);
@@ -181,12 +181,12 @@ fn strip_common(left: &mut String, right: &mut String, end: End) {
 fn take_front<'a>(side: &mut Side<'a>, chars: usize) -> Side<'a> {
     let mut taken = Side::new();
     match side.pop_front() {
-        Some(Piece::Text(text)) => {
+        Some(KeyPiece::Text(text)) => {
             let end = text.char_indices().nth(chars).map_or(text.len(), |(offset, _)| offset);
             let (before, after) = text.split_at_checked(end).unwrap_or((&text, ""));
             push_text(&mut taken, before.to_owned());
             if !after.is_empty() {
-                side.push_front(Piece::Text(after.to_owned()));
+                side.push_front(KeyPiece::Text(after.to_owned()));
             }
         }
         piece => taken.extend(piece),
@@ -198,7 +198,7 @@ fn take_front<'a>(side: &mut Side<'a>, chars: usize) -> Side<'a> {
 pub(crate) fn push_text(side: &mut Side<'_>, text: String) {
     match side.back_mut() {
         _ if text.is_empty() => {}
-        Some(Piece::Text(before)) => before.push_str(&text),
-        _ => side.push_back(Piece::Text(text)),
+        Some(KeyPiece::Text(before)) => before.push_str(&text),
+        _ => side.push_back(KeyPiece::Text(text)),
     }
 }

@@ -1,12 +1,12 @@
 //! Whether keys sort as the values in them do.
 
 use super::character_map::CharacterMap;
-use super::class::Class;
-use super::encoding::Encoding;
 use super::form::Form;
-use super::language::Cursor;
-use super::source::Source;
-use super::template::{Part, Template, Variable};
+use super::resolved_form::Encoding;
+use crate::key::languages::class::Class;
+use crate::key::languages::language::LanguageCursor;
+use crate::key::languages::source::WordSet;
+use crate::key::template::{Part, Template, Variable};
 
 /// How keys that are equal up to a variable sort by the values of that variable.
 ///
@@ -35,7 +35,7 @@ impl Template {
     }
 
     fn order_of(&self, variable: &Variable, index: usize) -> Order {
-        let source = Source::Domain(&variable.domain);
+        let source = WordSet::Domain(&variable.domain);
         if variable.form == Form::Whole && source.number_range().is_some() {
             return Order::Ascending;
         }
@@ -64,23 +64,23 @@ impl Template {
     }
 
     /// What may come right after a part.
-    fn followers(&self, index: usize) -> Followers {
+    fn followers(&self, index: usize) -> PartFollowers {
         let mut first = Class::empty();
         for part in self.parts().iter().skip(index + 1) {
             let language = part.language(self.delimiter());
             for edge in &language.automaton.node(0).edges {
                 first.join(&edge.class);
             }
-            if !language.may_end(Cursor::START) {
-                return Followers { first, may_end: false };
+            if !language.may_end(LanguageCursor::START) {
+                return PartFollowers { first, may_end: false };
             }
         }
-        Followers { first, may_end: true }
+        PartFollowers { first, may_end: true }
     }
 }
 
 /// The characters that may follow a part, and whether the key may end there.
-struct Followers {
+struct PartFollowers {
     first: Class,
     may_end: bool,
 }
@@ -94,7 +94,7 @@ impl Variable {
 
 /// Escaping keeps the order of strings, and so does no escaping. What is left is a string that
 /// begins another: what follows it must sort before every way in which the longer one goes on.
-fn texts_sort(source: &Source<'_>, map: &CharacterMap, followers: &Followers) -> bool {
+fn texts_sort(source: &WordSet<'_>, map: &CharacterMap, followers: &PartFollowers) -> bool {
     let language = source.language();
     let alphabet = language.automaton.alphabet();
     let moved = map.moved();
@@ -111,7 +111,7 @@ fn texts_sort(source: &Source<'_>, map: &CharacterMap, followers: &Followers) ->
 }
 
 /// Each word must sort before the next, whatever follows either.
-fn words_sort(words: &[String], map: &CharacterMap, followers: &Followers) -> bool {
+fn words_sort(words: &[String], map: &CharacterMap, followers: &PartFollowers) -> bool {
     let texts: Vec<String> = words.iter().map(|word| map.encode(word)).collect();
     texts.iter().zip(texts.iter().skip(1)).all(|(one, two)| {
         if let Some(rest) = two.strip_prefix(one.as_str()) {

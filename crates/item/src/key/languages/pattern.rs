@@ -2,8 +2,8 @@
 
 use super::automaton::{Automaton, Builder, State};
 use super::class::Class;
-use super::effort::Effort;
-use super::language::{Language, Length};
+use super::language::{KeyLanguage, ValueLengths};
+use crate::key::deciding::effort::Effort;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class as HirClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct Pattern {
 
 struct ReadPattern {
     text: String,
-    language: Language,
+    language: KeyLanguage,
 }
 
 impl Pattern {
@@ -35,8 +35,8 @@ impl Pattern {
         effort
             .share(PATTERN_STEPS_MAX, |own| Self::read(text, own))
             .map_err(|error| match error.problem {
-                Problem::Size if effort.is_spent() => PatternError {
-                    problem: Problem::Others,
+                PatternProblem::Size if effort.is_spent() => PatternError {
+                    problem: PatternProblem::Others,
                     ..error
                 },
                 _ => error,
@@ -47,7 +47,7 @@ impl Pattern {
         if text.len() > PATTERN_BYTES_MAX {
             return Err(PatternError {
                 pattern: text.chars().take(PATTERN_CHARS_SHOWN).chain(['…']).collect(),
-                problem: Problem::Length,
+                problem: PatternProblem::Length,
             });
         }
         let hir = ParserBuilder::new()
@@ -74,7 +74,7 @@ impl Pattern {
         self.read.language.contains(text)
     }
 
-    pub(crate) fn language(&self) -> &Language {
+    pub(crate) fn language(&self) -> &KeyLanguage {
         &self.read.language
     }
 }
@@ -97,11 +97,11 @@ impl fmt::Debug for Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
     pattern: String,
-    problem: Problem,
+    problem: PatternProblem,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Problem {
+enum PatternProblem {
     Syntax(String),
     Anchor,
     Bytes,
@@ -114,20 +114,25 @@ impl PatternError {
     /// Why it is none, without the pattern.
     pub fn reason(&self) -> String {
         match &self.problem {
-            Problem::Syntax(reason) => reason.clone(),
-            Problem::Anchor => {
+            PatternProblem::Syntax(reason) => reason.clone(),
+            PatternProblem::Anchor => {
                 "a pattern matches whole, so anchors and word boundaries stand only at its ends".to_owned()
             }
-            Problem::Bytes => "it matches bytes that are not characters".to_owned(),
-            Problem::Size => format!("it needs more than {PATTERN_STATES_MAX} states, or too many ways between them"),
-            Problem::Length => format!("it has more than {PATTERN_BYTES_MAX} bytes"),
-            Problem::Others => "the patterns before it are all that can be read of one model".to_owned(),
+            PatternProblem::Bytes => "it matches bytes that are not characters".to_owned(),
+            PatternProblem::Size => {
+                format!("it needs more than {PATTERN_STATES_MAX} states, or too many ways between them")
+            }
+            PatternProblem::Length => format!("it has more than {PATTERN_BYTES_MAX} bytes"),
+            PatternProblem::Others => "the patterns before it are all that can be read of one model".to_owned(),
         }
     }
 
     /// Whether it is a regular expression, and only too large.
     pub fn is_too_large(&self) -> bool {
-        matches!(self.problem, Problem::Size | Problem::Length | Problem::Others)
+        matches!(
+            self.problem,
+            PatternProblem::Size | PatternProblem::Length | PatternProblem::Others
+        )
     }
 
     fn syntax(pattern: &str, error: regex_syntax::Error) -> Self {
@@ -138,7 +143,7 @@ impl PatternError {
         };
         Self {
             pattern: pattern.to_owned(),
-            problem: Problem::Syntax(reason),
+            problem: PatternProblem::Syntax(reason),
         }
     }
 }
@@ -185,44 +190,44 @@ fn unanchored(hir: &Hir) -> &[Hir] {
     sequence
 }
 
-fn language_of(sequence: &[Hir], effort: &Effort) -> Result<Language, Problem> {
+fn language_of(sequence: &[Hir], effort: &Effort) -> Result<KeyLanguage, PatternProblem> {
     if let [hir] = sequence
         && let HirKind::Repetition(repetition) = hir.kind()
         && let Some(class) = class_of(&repetition.sub)?
     {
         // A class repeated is counted, not unrolled: `[a-z]{1,1000}` has one state.
-        let length = Length {
+        let length = ValueLengths {
             min: repetition.min,
             max: repetition.max,
         };
-        return Ok(Language::new(Automaton::repeated(class), length));
+        return Ok(KeyLanguage::new(Automaton::repeated(class), length));
     }
     let mut builder = Builder::new();
     let end = sequence
         .iter()
         .try_fold(0, |state, hir| compile(&mut builder, hir, state))?;
     if !builder.can_finish(effort) {
-        return Err(Problem::Size);
+        return Err(PatternProblem::Size);
     }
-    Ok(Language::new(builder.finish(end), Length::ANY))
+    Ok(KeyLanguage::new(builder.finish(end), ValueLengths::ANY))
 }
 
 /// Adds what `hir` matches behind `from` and returns the state in which it has matched.
-fn compile(builder: &mut Builder, hir: &Hir, from: State) -> Result<State, Problem> {
+fn compile(builder: &mut Builder, hir: &Hir, from: State) -> Result<State, PatternProblem> {
     if builder.len() > PATTERN_STATES_MAX {
-        return Err(Problem::Size);
+        return Err(PatternProblem::Size);
     }
     match hir.kind() {
         HirKind::Empty => Ok(from),
         HirKind::Literal(literal) => {
-            let text = str::from_utf8(&literal.0).map_err(|_| Problem::Bytes)?;
+            let text = str::from_utf8(&literal.0).map_err(|_| PatternProblem::Bytes)?;
             Ok(builder.text(from, text))
         }
         HirKind::Class(_) => {
             let class = class_of(hir)?.unwrap_or_else(Class::empty);
             Ok(builder.step(from, class))
         }
-        HirKind::Look(_) => Err(Problem::Anchor),
+        HirKind::Look(_) => Err(PatternProblem::Anchor),
         HirKind::Repetition(repetition) => repeat(builder, repetition, from),
         HirKind::Capture(capture) => compile(builder, &capture.sub, from),
         HirKind::Concat(sequence) => sequence
@@ -251,7 +256,7 @@ fn literal(hir: &Hir) -> Option<&str> {
     }
 }
 
-fn repeat(builder: &mut Builder, repetition: &Repetition, from: State) -> Result<State, Problem> {
+fn repeat(builder: &mut Builder, repetition: &Repetition, from: State) -> Result<State, PatternProblem> {
     let mut state = from;
     for _ in 0..repetition.min {
         state = compile(builder, &repetition.sub, state)?;
@@ -276,7 +281,7 @@ fn repeat(builder: &mut Builder, repetition: &Repetition, from: State) -> Result
 }
 
 /// The characters of a class, or of a literal of one character.
-fn class_of(hir: &Hir) -> Result<Option<Class>, Problem> {
+fn class_of(hir: &Hir) -> Result<Option<Class>, PatternProblem> {
     match hir.kind() {
         HirKind::Class(HirClass::Unicode(class)) => Ok(Some(Class::from(class.clone()))),
         HirKind::Class(HirClass::Bytes(class)) if class.is_ascii() => {
@@ -285,9 +290,9 @@ fn class_of(hir: &Hir) -> Result<Option<Class>, Problem> {
                 .map(|range| ClassUnicodeRange::new(range.start().into(), range.end().into()));
             Ok(Some(Class::from(ClassUnicode::new(ranges))))
         }
-        HirKind::Class(HirClass::Bytes(_)) => Err(Problem::Bytes),
+        HirKind::Class(HirClass::Bytes(_)) => Err(PatternProblem::Bytes),
         HirKind::Literal(literal) => {
-            let mut characters = str::from_utf8(&literal.0).map_err(|_| Problem::Bytes)?.chars();
+            let mut characters = str::from_utf8(&literal.0).map_err(|_| PatternProblem::Bytes)?.chars();
             Ok(characters
                 .next()
                 .filter(|_| characters.next().is_none())

@@ -1,14 +1,14 @@
 //! How long the keys of a template can be.
 
-use super::automaton::{Automaton, State};
 use super::character_map::CharacterMap;
-use super::class::Class;
-use super::domain::Domain;
-use super::encoding::Encoding;
 use super::form::Form;
-use super::language::{Language, Length};
-use super::source::Source;
-use super::template::{KeyType, Part, Template, Variable};
+use super::resolved_form::Encoding;
+use crate::key::languages::automaton::{Automaton, State};
+use crate::key::languages::class::Class;
+use crate::key::languages::domain::Domain;
+use crate::key::languages::language::{KeyLanguage, ValueLengths};
+use crate::key::languages::source::WordSet;
+use crate::key::template::{KeyType, Part, Template, Variable};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
@@ -98,16 +98,16 @@ impl Variable {
     }
 
     /// A language that counts the characters of values, and how many bytes of text each makes.
-    fn weighed(&self, template: &Template) -> (Language, Weights) {
-        let source = Source::Domain(&self.domain);
+    fn weighed(&self, template: &Template) -> (KeyLanguage, Weights) {
+        let source = WordSet::Domain(&self.domain);
         match (self.encoding(template.delimiter()), &self.domain) {
             (_, Domain::Binary { min_bytes, max_bytes }) => {
-                let length = Length {
+                let length = ValueLengths {
                     min: *min_bytes,
                     max: *max_bytes,
                 };
                 (
-                    Language::new(Automaton::repeated(Class::single('b')), length),
+                    KeyLanguage::new(Automaton::repeated(Class::single('b')), length),
                     Weights(CharacterMap::IDENTITY),
                 )
             }

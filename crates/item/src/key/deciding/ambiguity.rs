@@ -1,14 +1,14 @@
 //! Whether different values of one entity can have the same keys.
 
-use super::class::Class;
 use super::collision::{Verdict, part_texts, steps_to_begin, verified};
 use super::effort::Effort;
-use super::equation::{Equation, Piece, Side};
-use super::search::{Outcome, Track, shortest_divergent};
-use super::solver::{Words, alphabet, assign, components, counts};
-use super::split::splits;
-use super::system::{System, Unknowns};
-use super::template::Template;
+use super::equation::{Equation, KeyPiece, Side};
+use super::solver::{Words, assign_words, equation_groups, trial_alphabet, unknown_counts};
+use super::system::{EquationSystem, Unknowns};
+use crate::key::decoding::split::split_text;
+use crate::key::languages::class::Class;
+use crate::key::languages::search::{SearchOutcome, Track, shortest_divergent};
+use crate::key::template::Template;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
@@ -37,14 +37,14 @@ fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
     if !effort.take(2 * steps_to_begin(templates)) {
         return Verdict::Undecided;
     }
-    let (mut system, left, right) = System::new(templates, templates, effort);
+    let (mut system, left, right) = EquationSystem::new(templates, templates, effort);
     if system.simplify().is_err() {
         return Verdict::never(effort);
     }
     let mut undecided = false;
-    for component in components(system.equations()) {
+    for component in equation_groups(system.equations()) {
         match divergent(&system, &component) {
-            Outcome::Found((one, two)) => {
+            SearchOutcome::Found((one, two)) => {
                 let words = completed(&system, &left, one).zip(completed(&system, &right, two));
                 let witness = words.and_then(|(one, two)| {
                     let (one, two) = ((templates, &left, &one), (templates, &right, &two));
@@ -52,8 +52,8 @@ fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
                 });
                 return witness.map_or(Verdict::Undecided, Verdict::Found);
             }
-            Outcome::Never => {}
-            Outcome::Undecided => undecided = true,
+            SearchOutcome::Never => {}
+            SearchOutcome::Undecided => undecided = true,
         }
     }
     if undecided {
@@ -64,19 +64,19 @@ fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
 }
 
 /// Two solutions of the equations between an entity and itself that cut some key differently.
-fn divergent(system: &System<'_>, equations: &[Equation<'_>]) -> Outcome<(Words, Words)> {
+fn divergent(system: &EquationSystem<'_>, equations: &[Equation<'_>]) -> SearchOutcome<(Words, Words)> {
     if let [equation] = equations
-        && counts(equations).values().all(|count| *count == 1)
+        && unknown_counts(equations).values().all(|count| *count == 1)
         && equation.left.len() == equation.right.len()
     {
         let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
         let tracks = [Track::new(left.clone()), Track::new(right)];
         return shortest_divergent(&tracks, system.effort).and_then(|text| {
-            let cuts = splits(&left, &text, 2);
+            let cuts = split_text(&left, &text, 2);
             let [one, two] = cuts.as_slice() else { return None };
             let (mut left_words, mut right_words) = (Words::new(), Words::new());
-            assign(system, &equation.left, one, &mut left_words)?;
-            assign(system, &equation.right, two, &mut right_words)?;
+            assign_words(system, &equation.left, one, &mut left_words)?;
+            assign_words(system, &equation.right, two, &mut right_words)?;
             Some((left_words, right_words))
         });
     }
@@ -89,12 +89,12 @@ const WORDS_PER_UNKNOWN_MAX: usize = 64;
 const COMBINATIONS_MAX: usize = 5000;
 
 /// Writes the keys of many combinations of words and looks for the same keys from other parts.
-fn divergent_by_trying(system: &System<'_>, equations: &[Equation<'_>]) -> Outcome<(Words, Words)> {
+fn divergent_by_trying(system: &EquationSystem<'_>, equations: &[Equation<'_>]) -> SearchOutcome<(Words, Words)> {
     let own = unknowns_of(equations.iter().map(|equation| &equation.left));
     let copies = unknowns_of(equations.iter().map(|equation| &equation.right));
     // An unknown of both sides is known from elsewhere in the keys, so both readings share its word.
     let pinned: Vec<usize> = own.intersection(&copies).copied().collect();
-    let (combinations, complete) = combinations(system, &own, &alphabet(system, equations));
+    let (combinations, complete) = combinations(system, &own, &trial_alphabet(system, equations));
     let mut seen: HashMap<Vec<String>, (&Words, Vec<String>)> = HashMap::new();
     for words in &combinations {
         let texts = equations.iter().map(|equation| side_texts(&equation.left, words));
@@ -105,7 +105,7 @@ fn divergent_by_trying(system: &System<'_>, equations: &[Equation<'_>]) -> Outco
         let reading = texts.iter().map(|texts| texts.concat()).chain(pins).collect();
         match seen.entry(reading) {
             Entry::Occupied(earlier) if earlier.get().1 != texts.concat() => {
-                return Outcome::Found((earlier.get().0.clone(), copied(equations, words)));
+                return SearchOutcome::Found((earlier.get().0.clone(), copied(equations, words)));
             }
             Entry::Occupied(_) => {}
             Entry::Vacant(slot) => {
@@ -113,11 +113,15 @@ fn divergent_by_trying(system: &System<'_>, equations: &[Equation<'_>]) -> Outco
             }
         }
     }
-    if complete { Outcome::Never } else { Outcome::Undecided }
+    if complete {
+        SearchOutcome::Never
+    } else {
+        SearchOutcome::Undecided
+    }
 }
 
 /// Combinations of words for unknowns, and whether these are all.
-fn combinations(system: &System<'_>, unknowns: &BTreeSet<usize>, alphabet: &Class) -> (Vec<Words>, bool) {
+fn combinations(system: &EquationSystem<'_>, unknowns: &BTreeSet<usize>, alphabet: &Class) -> (Vec<Words>, bool) {
     let mut complete = true;
     let mut combinations = vec![Words::new()];
     for unknown in unknowns {
@@ -146,16 +150,16 @@ fn combinations(system: &System<'_>, unknowns: &BTreeSet<usize>, alphabet: &Clas
 
 fn unknowns_of<'e, 'a: 'e>(sides: impl Iterator<Item = &'e Side<'a>>) -> BTreeSet<usize> {
     let unknowns = sides.flatten().filter_map(|piece| match piece {
-        Piece::Text(_) => None,
-        Piece::Unknown(occurrence) => Some(occurrence.unknown),
+        KeyPiece::Text(_) => None,
+        KeyPiece::Unknown(occurrence) => Some(occurrence.unknown),
     });
     unknowns.collect()
 }
 
 fn side_texts(side: &Side<'_>, words: &Words) -> Option<Vec<String>> {
-    let text = |piece: &Piece<'_>| match piece {
-        Piece::Text(text) => Some(text.clone()),
-        Piece::Unknown(occurrence) => occurrence.encoding.encode(words.get(&occurrence.unknown)?),
+    let text = |piece: &KeyPiece<'_>| match piece {
+        KeyPiece::Text(text) => Some(text.clone()),
+        KeyPiece::Unknown(occurrence) => occurrence.encoding.encode(words.get(&occurrence.unknown)?),
     };
     side.iter().map(text).collect()
 }
@@ -167,7 +171,7 @@ fn copied(equations: &[Equation<'_>], words: &Words) -> Words {
         .iter()
         .flat_map(|equation| equation.left.iter().zip(&equation.right))
     {
-        if let (Piece::Unknown(one), Piece::Unknown(two)) = (one, two)
+        if let (KeyPiece::Unknown(one), KeyPiece::Unknown(two)) = (one, two)
             && let Some(word) = words.get(&one.unknown)
         {
             copies.insert(two.unknown, word.clone());
@@ -177,15 +181,15 @@ fn copied(equations: &[Equation<'_>], words: &Words) -> Words {
 }
 
 /// A word for every unknown of an entity: those given, and elsewhere the same for both readings.
-fn completed(system: &System<'_>, unknowns: &Unknowns<'_>, words: Words) -> Option<Words> {
+fn completed(system: &EquationSystem<'_>, unknowns: &Unknowns<'_>, words: Words) -> Option<Words> {
     let all = unknowns.by_part.iter().flatten().flatten();
     let word = |unknown: &usize| {
         let root = system.root(*unknown);
         let word = match words.get(&root) {
             Some(word) => word.clone(),
             None => match system.source(root).sample(system.effort) {
-                Outcome::Found(word) => word,
-                Outcome::Never | Outcome::Undecided => return None,
+                SearchOutcome::Found(word) => word,
+                SearchOutcome::Never | SearchOutcome::Undecided => return None,
             },
         };
         Some((*unknown, word))

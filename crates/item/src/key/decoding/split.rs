@@ -1,10 +1,10 @@
 //! Cutting a text into the links of a chain of languages.
 
-use super::language::{Cursor, Language};
+use crate::key::languages::language::{KeyLanguage, LanguageCursor};
 use std::collections::HashSet;
 
 /// The ways to cut `text` into one piece of each language, at most `limit` of them.
-pub(crate) fn splits<'t>(chain: &[Language], text: &'t str, limit: usize) -> Vec<Vec<&'t str>> {
+pub(crate) fn split_text<'t>(chain: &[KeyLanguage], text: &'t str, limit: usize) -> Vec<Vec<&'t str>> {
     let mut cutter = Cutter {
         chain,
         text,
@@ -17,7 +17,7 @@ pub(crate) fn splits<'t>(chain: &[Language], text: &'t str, limit: usize) -> Vec
 }
 
 struct Cutter<'c, 't> {
-    chain: &'c [Language],
+    chain: &'c [KeyLanguage],
     text: &'t str,
     limit: usize,
     /// Links and offsets from which the rest of the text cannot be cut.
@@ -54,10 +54,10 @@ impl<'t> Cutter<'_, 't> {
 }
 
 /// The offsets at which a text of `language` that begins at `start` may end.
-fn ends(language: &Language, text: &str, start: usize) -> Vec<usize> {
+fn ends(language: &KeyLanguage, text: &str, start: usize) -> Vec<usize> {
     let rest = text.get(start..).unwrap_or_default();
     let mut ends = Vec::new();
-    let mut cursors = vec![Cursor::START];
+    let mut cursors = vec![LanguageCursor::START];
     let mut next = Vec::new();
     for (offset, character) in rest
         .char_indices()
@@ -80,16 +80,16 @@ fn ends(language: &Language, text: &str, start: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::language::Length;
+    use crate::key::languages::language::ValueLengths;
 
     #[test]
     fn every_way_to_cut_is_found_up_to_the_limit() {
-        let some = Language::any(Length { min: 1, max: Some(2) });
-        let chain = [some.clone(), Language::of_words(["-"]), some];
-        assert_eq!(splits(&chain, "a-b", 9), [["a", "-", "b"]]);
-        assert_eq!(splits(&chain, "---é", 9), [["-", "-", "-é"], ["--", "-", "é"]]);
-        assert_eq!(splits(&chain, "---é", 1).len(), 1);
-        assert!(splits(&chain, "ab", 9).is_empty());
-        assert_eq!(splits(&[], "", 9), [Vec::<&str>::new()]);
+        let some = KeyLanguage::any(ValueLengths { min: 1, max: Some(2) });
+        let chain = [some.clone(), KeyLanguage::of_words(["-"]), some];
+        assert_eq!(split_text(&chain, "a-b", 9), [["a", "-", "b"]]);
+        assert_eq!(split_text(&chain, "---é", 9), [["-", "-", "-é"], ["--", "-", "é"]]);
+        assert_eq!(split_text(&chain, "---é", 1).len(), 1);
+        assert!(split_text(&chain, "ab", 9).is_empty());
+        assert_eq!(split_text(&[], "", 9), [Vec::<&str>::new()]);
     }
 }

@@ -8,16 +8,16 @@ use singlet_model::evaluate::holds;
 use singlet_model::model::{SelectionKind, WithPart};
 use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 
-use super::{Call, beside_rows};
+use super::{ReadCall, beside_rows};
 use crate::by_key::batch_get;
 use crate::error::RuntimeError;
 use crate::keys::OneKey;
 use crate::scope::Attributes;
-use crate::{keys, row, stream};
+use crate::{keys, range_rows, row};
 
-impl<'a> Call<'a> {
+impl<'a> ReadCall<'a> {
     /// For each row of a list, the groups of `with` by name.
-    pub(super) async fn beside(
+    pub(super) async fn with_each_row(
         &mut self,
         parts: &'a [PartPlan],
         rows: &[Attributes],
@@ -29,14 +29,14 @@ impl<'a> Call<'a> {
             };
             let values = match planned.plan.queries.as_slice() {
                 [query] if query.is_get() && part.selection.kind != SelectionKind::Count => {
-                    let got = self.got(part, query, rows).await?.into_iter();
+                    let got = self.rows_by_keys(part, query, rows).await?.into_iter();
                     // A list is one, though its meaning names a whole key.
                     match part.selection.kind {
                         SelectionKind::Find => got.map(|row| Some(Value::L(row.into_iter().collect()))).collect(),
                         SelectionKind::Get { .. } | SelectionKind::Count => got.collect(),
                     }
                 }
-                _ => self.found(part, &planned.plan, rows).await?,
+                _ => self.rows_by_readings(part, &planned.plan, rows).await?,
             };
             for (groups, value) in all.iter_mut().zip(values) {
                 groups.extend(value.map(|value| (part.name.clone(), value)));
@@ -46,7 +46,7 @@ impl<'a> Call<'a> {
     }
 
     /// One row for each by its key, in the order of the rows; a key that several have is asked for once.
-    async fn got(
+    async fn rows_by_keys(
         &mut self,
         part: &WithPart,
         query: &Query,
@@ -72,17 +72,17 @@ impl<'a> Call<'a> {
         self.consumed += &consumed;
         let by_key: HashMap<Item, Item> = items
             .into_iter()
-            .map(|item| (stream::table_key(model, &item), item))
+            .map(|item| (range_rows::table_key(model, &item), item))
             .collect();
         let found = rows.iter().zip(wanted).map(|(row, key)| {
             let item = key.and_then(|key| by_key.get(&key));
-            item.map_or(Ok(None), |item| self.kept(part, query, item, row))
+            item.map_or(Ok(None), |item| self.meant_row(part, query, item, row))
         });
         found.collect()
     }
 
     /// The row of an item, if the meaning includes it.
-    fn kept(
+    fn meant_row(
         &self,
         part: &WithPart,
         query: &Query,
@@ -94,9 +94,9 @@ impl<'a> Call<'a> {
         scope.row = Some(parent);
         let entity = model
             .entity(query.entity)
-            .filter(|entity| stream::is_of(model, entity, item));
+            .filter(|entity| range_rows::is_row_of(model, entity, item));
         let Some(entity) = entity else { return Ok(None) };
-        let Some(row) = row::decode(model, entity, item, scope)? else {
+        let Some(row) = row::decode_live(model, entity, item, scope)? else {
             return Ok(None);
         };
         for condition in query.meaning.iter().chain(&part.allow) {
@@ -108,7 +108,7 @@ impl<'a> Call<'a> {
     }
 
     /// One reading for each row, several at a time.
-    async fn found(
+    async fn rows_by_readings(
         &mut self,
         part: &'a WithPart,
         plan: &SelectionPlan,

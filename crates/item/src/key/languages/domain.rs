@@ -1,7 +1,7 @@
 //! The values that a variable of a key may take.
 
 use super::automaton::Builder;
-use super::language::{Language, Length};
+use super::language::{KeyLanguage, ValueLengths};
 use super::number_range::NumberRange;
 use super::pattern::{Pattern, PatternError};
 use super::shapes;
@@ -132,7 +132,7 @@ impl Domain {
             (Self::Number(_), Value::N(number)) => number.to_string(),
             (Self::Bool, Value::Bool(truth)) => truth.to_string(),
             (Self::Binary { min_bytes, max_bytes }, Value::B(bytes)) => {
-                let length = Length {
+                let length = ValueLengths {
                     min: *min_bytes,
                     max: *max_bytes,
                 };
@@ -201,10 +201,10 @@ impl Domain {
     }
 
     /// The words of every value.
-    pub(crate) fn language(&self) -> Language {
+    pub(crate) fn language(&self) -> KeyLanguage {
         match self {
             Self::Text(text) => text.language(),
-            Self::OneOf(words) => Language::of_words(words.iter().map(String::as_str)),
+            Self::OneOf(words) => KeyLanguage::of_words(words.iter().map(String::as_str)),
             Self::Date => DATE.clone(),
             Self::Time => TIME.clone(),
             Self::Month => MONTH.clone(),
@@ -213,18 +213,18 @@ impl Domain {
             Self::Ksuid => KSUID.clone(),
             Self::Uuid => UUID.clone(),
             Self::Geohash { precision } => {
-                let length = Length {
+                let length = ValueLengths {
                     min: u32::from(*precision),
                     max: Some(u32::from(*precision)),
                 };
-                Language {
+                KeyLanguage {
                     length,
                     ..GEOHASH.clone()
                 }
             }
-            Self::Number(range) => Language::new(super::numerals::plain(range), Length::ANY),
-            Self::Bool => Language::of_words(["false", "true"]),
-            Self::Binary { min_bytes, max_bytes } => Language::any(Length {
+            Self::Number(range) => KeyLanguage::new(super::numerals::plain_numerals(range), ValueLengths::ANY),
+            Self::Bool => KeyLanguage::of_words(["false", "true"]),
+            Self::Binary { min_bytes, max_bytes } => KeyLanguage::any(ValueLengths {
                 min: *min_bytes,
                 max: *max_bytes,
             }),
@@ -235,7 +235,7 @@ impl Domain {
                     let last = builder.automaton(0, &domain.language().automaton);
                     builder.jump(last, end);
                 }
-                Language::new(builder.finish(end), Length::ANY)
+                KeyLanguage::new(builder.finish(end), ValueLengths::ANY)
             }
         }
     }
@@ -274,20 +274,20 @@ impl Domain {
 const SAMPLE_CHARS_MAX: u32 = 2_048;
 
 impl TextDomain {
-    fn language(&self) -> Language {
-        let length = Length {
+    fn language(&self) -> KeyLanguage {
+        let length = ValueLengths {
             min: self.min_chars,
             max: self.max_chars,
         };
         match &self.pattern {
             Some(pattern) => {
                 let language = pattern.language();
-                Language {
+                KeyLanguage {
                     length: language.length.meet(length),
                     ..language.clone()
                 }
             }
-            None => Language::any(length),
+            None => KeyLanguage::any(length),
         }
     }
 }
@@ -338,19 +338,19 @@ impl fmt::Display for TextDomain {
     }
 }
 
-static DATE: LazyLock<Language> = LazyLock::new(|| fixed(&date_pattern()));
-static TIME: LazyLock<Language> = LazyLock::new(|| {
+static DATE: LazyLock<KeyLanguage> = LazyLock::new(|| fixed(&date_pattern()));
+static TIME: LazyLock<KeyLanguage> = LazyLock::new(|| {
     fixed(&format!(
         r"(?:{})T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{{3}}Z",
         date_pattern()
     ))
 });
-static MONTH: LazyLock<Language> = LazyLock::new(|| fixed("[0-9]{4}-(?:0[1-9]|1[0-2])"));
-static YEAR: LazyLock<Language> = LazyLock::new(|| fixed("[0-9]{4}"));
-static ULID: LazyLock<Language> = LazyLock::new(|| fixed("[0-7][0-9A-HJKMNP-TV-Z]{25}"));
-static KSUID: LazyLock<Language> = LazyLock::new(|| fixed("[0-9A-Za-z]{27}"));
-static UUID: LazyLock<Language> = LazyLock::new(|| fixed("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"));
-static GEOHASH: LazyLock<Language> = LazyLock::new(|| fixed("[0-9b-hjkmnp-z]*"));
+static MONTH: LazyLock<KeyLanguage> = LazyLock::new(|| fixed("[0-9]{4}-(?:0[1-9]|1[0-2])"));
+static YEAR: LazyLock<KeyLanguage> = LazyLock::new(|| fixed("[0-9]{4}"));
+static ULID: LazyLock<KeyLanguage> = LazyLock::new(|| fixed("[0-7][0-9A-HJKMNP-TV-Z]{25}"));
+static KSUID: LazyLock<KeyLanguage> = LazyLock::new(|| fixed("[0-9A-Za-z]{27}"));
+static UUID: LazyLock<KeyLanguage> = LazyLock::new(|| fixed("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"));
+static GEOHASH: LazyLock<KeyLanguage> = LazyLock::new(|| fixed("[0-9b-hjkmnp-z]*"));
 
 /// Every day of the Gregorian calendar from year 0 to 9999, leap years included.
 fn date_pattern() -> String {
@@ -362,10 +362,10 @@ fn date_pattern() -> String {
 }
 
 /// The language of a pattern written here. The tests know that each of them is one.
-fn fixed(pattern: &str) -> Language {
+fn fixed(pattern: &str) -> KeyLanguage {
     match Pattern::new(pattern) {
         Ok(pattern) => pattern.language().clone(),
-        Err(_) => Language::of_words([]),
+        Err(_) => KeyLanguage::of_words([]),
     }
 }
 

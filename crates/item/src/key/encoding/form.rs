@@ -1,6 +1,6 @@
 //! How a value stands in the text of a key.
 
-use super::domain::Domain;
+use crate::key::languages::domain::Domain;
 use std::fmt;
 
 /// How a variable's value stands in the text of a key.

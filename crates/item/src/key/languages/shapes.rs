@@ -85,7 +85,7 @@ fn are_digits(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::domain::Domain;
+    use crate::key::languages::domain::Domain;
     use proptest::prelude::*;
 
     const DOMAINS: [Domain; 8] = [

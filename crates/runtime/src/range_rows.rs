@@ -1,4 +1,7 @@
 //! The rows of one range, page by page, in the order of its key.
+//!
+//! A range is read ahead of who takes its rows, so there are two places: where the next page of the store begins, and after which
+//! row a cursor goes on ([`RangeRows::position`]). To take the first for the second loses every row in the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -18,7 +21,7 @@ use singlet_store::{
 use crate::budget::{ReadBudget, Stretch};
 use crate::by_key::{batch_get, primary_key};
 use crate::error::RuntimeError;
-use crate::keys::Range;
+use crate::keys::CollectionRange;
 use crate::retry;
 use crate::row;
 use crate::scope::{Attributes, Scope};
@@ -43,7 +46,7 @@ fn item_of(key: &Key<'_>) -> Item {
 
 /// The rows of one range.
 #[derive(Debug)]
-pub struct RowStream<'a> {
+pub struct RangeRows<'a> {
     request: QueryRequest,
     /// The key of the one item that the range can hold: it is got, and a get takes no filter.
     key: Option<Item>,
@@ -70,9 +73,9 @@ pub struct RowStream<'a> {
     behind: bool,
 }
 
-impl<'a> RowStream<'a> {
+impl<'a> RangeRows<'a> {
     /// Opens a range.
-    pub fn open(model: &'a Model, query: &'a Query, range: Range, filter: Option<Condition>) -> Self {
+    pub fn open(model: &'a Model, query: &'a Query, range: CollectionRange, filter: Option<Condition>) -> Self {
         let index = query.index.and_then(|index| model.index(index));
         let mut request = QueryRequest::new(model.table.name.clone(), range.keys);
         request.index = index.map(|index| index.name.clone());
@@ -82,7 +85,7 @@ impl<'a> RowStream<'a> {
         } else {
             Direction::Ascending
         };
-        RowStream {
+        RangeRows {
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
             is_mixed: query.is_mixed,
@@ -230,7 +233,7 @@ impl<'a> RowStream<'a> {
         &mut self,
         store: &Arc<dyn Store>,
         place: (&Model, &Entity),
-        follow: Option<Follow<'_>>,
+        follow: Option<WholeRowFetch<'_>>,
         limit: u32,
         (scope, budget): (Scope<'_>, &ReadBudget),
     ) -> Result<Consumed, RuntimeError> {
@@ -263,7 +266,7 @@ impl<'a> RowStream<'a> {
         &mut self,
         store: &Arc<dyn Store>,
         place: (&Model, &Entity),
-        follow: Option<Follow<'_>>,
+        follow: Option<WholeRowFetch<'_>>,
         page: PageAnswer,
         (scope, budget): (Scope<'_>, &ReadBudget),
     ) -> Result<Consumed, RuntimeError> {
@@ -277,18 +280,19 @@ impl<'a> RowStream<'a> {
         for item in page.items {
             stretch.row().await;
             if self.is_bare {
-                let row = row::bare(place, item, self.layout, scope)?;
+                let row = row::take_live_without_keys(place, item, self.layout, scope)?;
                 arrived.extend(row.map(|row| Arrived {
                     row,
                     position: Key::new(),
                 }));
                 continue;
             }
-            let strange = !is_of(model, entity, &item) || (self.scan || self.is_mixed) && !has_key_of(entity, &item);
+            let strange =
+                !is_row_of(model, entity, &item) || (self.scan || self.is_mixed) && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
                 continue;
             }
-            let taken = row::taken(place, item, self.layout, scope)?;
+            let taken = row::take_live_with_key(place, item, self.layout, scope)?;
             arrived.extend(taken.map(|(row, position)| Arrived { row, position }));
         }
         self.pages_read = self.pages_read.saturating_add(1);
@@ -298,6 +302,7 @@ impl<'a> RowStream<'a> {
                 .await?;
         }
         self.buffer.extend(arrived);
+        // No last key is the store's only word for the end: a page may be empty, or shorter than its limit, and go on.
         self.ended = page.last_key.is_none();
         // Rows that a filter dropped are not read again: a later page goes on after them.
         if let Some(last) = page.last_key.as_ref().filter(|_| self.buffer.is_empty()) {
@@ -368,7 +373,7 @@ pub(crate) fn has_key_of(entity: &Entity, item: &Item) -> bool {
 /// What fetches whole rows behind those of a thin path: before they are merged, for the thin ones may lack what they are
 /// ordered by.
 #[derive(Clone, Copy, Debug)]
-pub struct Follow<'a> {
+pub struct WholeRowFetch<'a> {
     /// The entity of the whole rows.
     pub entity: &'a Entity,
     /// Whether they are read strongly.
@@ -377,7 +382,7 @@ pub struct Follow<'a> {
     pub decided: &'a [Expr],
 }
 
-impl Follow<'_> {
+impl WholeRowFetch<'_> {
     async fn rows<'a>(
         self,
         store: &Arc<dyn Store>,
@@ -423,9 +428,9 @@ impl Follow<'_> {
         for (arrived, key) in thin.into_iter().zip(keys) {
             let item = key
                 .and_then(|key| items.get(&key))
-                .filter(|item| is_of(model, self.entity, item));
+                .filter(|item| is_row_of(model, self.entity, item));
             let row = item
-                .map(|item| row::decode(model, self.entity, item, scope))
+                .map(|item| row::decode_live(model, self.entity, item, scope))
                 .transpose()?;
             whole.extend(row.flatten().map(|row| Arrived {
                 row,
@@ -444,7 +449,7 @@ pub(crate) fn table_key(model: &Model, item: &Item) -> Item {
 }
 
 /// Whether an item is a row of the entity: several entities may share an item collection.
-pub fn is_of(model: &Model, entity: &Entity, item: &Item) -> bool {
+pub fn is_row_of(model: &Model, entity: &Entity, item: &Item) -> bool {
     match &model.table.type_attribute {
         Some(name) => match item.get(name) {
             Some(Value::S(word)) => *word == entity.name,

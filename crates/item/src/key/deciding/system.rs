@@ -1,23 +1,23 @@
 //! The equations between the keys of two entities, and the steps that simplify them without losing
 //! or adding a solution.
 
-use super::character_map::CharacterMap;
-use super::delimiter::Delimiter;
-use super::domain::{Domain, TextDomain};
 use super::effort::Effort;
-use super::encoding::Encoding;
-use super::equation::{Contradiction, End, Equation, Occurrence, Piece, Segment, Side, push_text};
-use super::language::Language;
-use super::source::Source;
-use super::template::{Part, Template};
+use super::equation::{Contradiction, Equation, KeyPiece, Side, SideEnd, SideHead, UnknownOccurrence, push_text};
+use crate::key::encoding::character_map::CharacterMap;
+use crate::key::encoding::delimiter::Delimiter;
+use crate::key::encoding::resolved_form::Encoding;
+use crate::key::languages::domain::{Domain, TextDomain};
+use crate::key::languages::language::KeyLanguage;
+use crate::key::languages::source::WordSet;
+use crate::key::template::{Part, Template};
 use std::collections::HashMap;
 
 /// Equations, and what is known of the unknowns in them. Unknowns that were found equal are one: they
 /// share a root and a source.
 #[derive(Clone, Debug)]
-pub(crate) struct System<'a> {
+pub(crate) struct EquationSystem<'a> {
     roots: Vec<usize>,
-    sources: Vec<Source<'a>>,
+    sources: Vec<WordSet<'a>>,
     pub(crate) effort: &'a Effort,
     /// The one delimiter of all templates, if they have only one.
     delimiter: Option<Delimiter>,
@@ -39,7 +39,7 @@ static ANYTHING: Domain = Domain::Text(TextDomain {
     max_chars: None,
 });
 
-impl<'a> System<'a> {
+impl<'a> EquationSystem<'a> {
     /// The system in which the keys of two entities are equal, attribute by attribute, and the
     /// unknowns of each. Unknowns of the two are distinct even if they share a name.
     pub(crate) fn new(
@@ -67,7 +67,7 @@ impl<'a> System<'a> {
         (system, left_unknowns, right_unknowns)
     }
 
-    /// The equations that are left after [`System::simplify`].
+    /// The equations that are left after [`EquationSystem::simplify`].
     pub(crate) fn equations(&self) -> &[Equation<'a>] {
         &self.equations
     }
@@ -90,11 +90,11 @@ impl<'a> System<'a> {
     }
 
     /// What the word of an unknown may be.
-    pub(crate) fn source(&self, unknown: usize) -> Source<'a> {
+    pub(crate) fn source(&self, unknown: usize) -> WordSet<'a> {
         self.sources
             .get(self.root(unknown))
             .cloned()
-            .unwrap_or(Source::Words(Vec::new()))
+            .unwrap_or(WordSet::Words(Vec::new()))
     }
 
     /// The same knowledge with other equations and one more word known.
@@ -102,15 +102,15 @@ impl<'a> System<'a> {
         let mut system = self.clone();
         system.equations.clear();
         system.pending = equations.to_vec();
-        system.set_source(unknown, Source::Words(vec![word.to_owned()]));
+        system.set_source(unknown, WordSet::Words(vec![word.to_owned()]));
         system
     }
 
     /// The texts that each piece can be.
-    pub(crate) fn chain(&self, side: &Side<'a>) -> Vec<Language> {
-        let language = |piece: &Piece<'a>| match piece {
-            Piece::Text(text) => Language::of_words([text.as_str()]),
-            Piece::Unknown(occurrence) => occurrence
+    pub(crate) fn chain(&self, side: &Side<'a>) -> Vec<KeyLanguage> {
+        let language = |piece: &KeyPiece<'a>| match piece {
+            KeyPiece::Text(text) => KeyLanguage::of_words([text.as_str()]),
+            KeyPiece::Unknown(occurrence) => occurrence
                 .encoding
                 .language(&self.source(occurrence.unknown), self.effort),
         };
@@ -127,7 +127,7 @@ impl<'a> System<'a> {
             }
             let mut equation = self.substituted(equation);
             self.strip_front(&mut equation)?;
-            equation.strip(End::Back)?;
+            equation.strip(SideEnd::Back)?;
             match self.cut_segment(equation)? {
                 Cut::Segment(segment, rest) => self.pending.extend([segment, rest]),
                 Cut::Whole(equation) => self.settle(equation)?,
@@ -149,12 +149,12 @@ impl<'a> System<'a> {
         for part in template.parts() {
             let (name, domain, encoding) = match part {
                 Part::Text(text) => {
-                    side.push_back(Piece::Text(text.clone()));
+                    side.push_back(KeyPiece::Text(text.clone()));
                     by_part.push(None);
                     continue;
                 }
                 Part::Number(number) => {
-                    side.push_back(Piece::Text(number.to_string()));
+                    side.push_back(KeyPiece::Text(number.to_string()));
                     by_part.push(None);
                     continue;
                 }
@@ -165,7 +165,7 @@ impl<'a> System<'a> {
                 ),
                 Part::Anything => (None, &ANYTHING, Encoding::Map(CharacterMap::IDENTITY)),
             };
-            let source = Source::Domain(domain);
+            let source = WordSet::Domain(domain);
             let unknown = match name.and_then(|name| unknowns.variables.get(name).copied()) {
                 Some(unknown) => {
                     self.set_source(unknown, self.source(unknown).meet(&source, self.effort));
@@ -176,7 +176,7 @@ impl<'a> System<'a> {
             unknowns.variables.extend(name.map(|name| (name, unknown)));
             by_part.push(Some(unknown));
             let encoding = encoding.simplified(&source);
-            side.push_back(Piece::Unknown(Occurrence {
+            side.push_back(KeyPiece::Unknown(UnknownOccurrence {
                 unknown,
                 encoding,
                 domain,
@@ -186,13 +186,13 @@ impl<'a> System<'a> {
         side
     }
 
-    fn add_unknown(&mut self, source: Source<'a>) -> usize {
+    fn add_unknown(&mut self, source: WordSet<'a>) -> usize {
         self.roots.push(self.roots.len());
         self.sources.push(source);
         self.roots.len() - 1
     }
 
-    fn set_source(&mut self, unknown: usize, source: Source<'a>) {
+    fn set_source(&mut self, unknown: usize, source: WordSet<'a>) {
         let root = self.root(unknown);
         if let Some(slot) = self.sources.get_mut(root) {
             *slot = source;
@@ -205,13 +205,13 @@ impl<'a> System<'a> {
             let mut pieces = Side::new();
             for piece in side {
                 match piece {
-                    Piece::Text(text) => push_text(&mut pieces, text),
-                    Piece::Unknown(occurrence) => {
+                    KeyPiece::Text(text) => push_text(&mut pieces, text),
+                    KeyPiece::Unknown(occurrence) => {
                         let unknown = self.root(occurrence.unknown);
-                        let word = self.sources.get(unknown).and_then(Source::only_word);
+                        let word = self.sources.get(unknown).and_then(WordSet::only_word);
                         match word.and_then(|word| occurrence.encoding.encode(word)) {
                             Some(text) => push_text(&mut pieces, text),
-                            None => pieces.push_back(Piece::Unknown(Occurrence { unknown, ..occurrence })),
+                            None => pieces.push_back(KeyPiece::Unknown(UnknownOccurrence { unknown, ..occurrence })),
                         }
                     }
                 }
@@ -227,15 +227,15 @@ impl<'a> System<'a> {
     /// Removes what both sides begin with. A part of fixed length equals as many characters of the
     /// other side, so that it becomes an equation of its own.
     fn strip_front(&mut self, equation: &mut Equation<'a>) -> Result<(), Contradiction> {
-        equation.strip(End::Front)?;
+        equation.strip(SideEnd::Front)?;
         while equation.left.len() > 1 || equation.right.len() > 1 {
-            let fronts = [&equation.left, &equation.right].map(|side| side.front().and_then(Piece::fixed_chars));
+            let fronts = [&equation.left, &equation.right].map(|side| side.front().and_then(KeyPiece::fixed_chars));
             let Some(chars) = fronts.into_iter().flatten().next() else {
                 break;
             };
             let Some(part) = equation.take_front(chars) else { break };
             self.pending.push(part);
-            equation.strip(End::Front)?;
+            equation.strip(SideEnd::Front)?;
         }
         Ok(())
     }
@@ -246,15 +246,15 @@ impl<'a> System<'a> {
         let Some(delimiter) = self.delimiter else {
             return Ok(Cut::Whole(equation));
         };
-        let left = Segment::first(&equation.left, delimiter);
-        let right = Segment::first(&equation.right, delimiter);
+        let left = SideHead::first(&equation.left, delimiter);
+        let right = SideHead::first(&equation.right, delimiter);
         match (left, right) {
-            (Segment::Ended(left, left_rest), Segment::Ended(right, right_rest)) => {
+            (SideHead::Ended(left, left_rest), SideHead::Ended(right, right_rest)) => {
                 let segment = Equation { left, right };
                 let (left, right) = (left_rest, right_rest);
                 Ok(Cut::Segment(segment, Equation { left, right }))
             }
-            (Segment::Ended(..), Segment::Last) | (Segment::Last, Segment::Ended(..)) => Err(Contradiction),
+            (SideHead::Ended(..), SideHead::Last) | (SideHead::Last, SideHead::Ended(..)) => Err(Contradiction),
             _ => Ok(Cut::Whole(equation)),
         }
     }
@@ -262,12 +262,12 @@ impl<'a> System<'a> {
     /// Learns from an equation what it says of single unknowns, or keeps it.
     fn settle(&mut self, equation: Equation<'a>) -> Result<(), Contradiction> {
         let unknown = |side: &Side<'a>| match (side.front(), side.len()) {
-            (Some(Piece::Unknown(occurrence)), 1) if occurrence.encoding.is_injective() => Some(occurrence.clone()),
+            (Some(KeyPiece::Unknown(occurrence)), 1) if occurrence.encoding.is_injective() => Some(occurrence.clone()),
             _ => None,
         };
         let text = |side: &Side<'a>| match (side.front(), side.len()) {
             (None, _) => Some(String::new()),
-            (Some(Piece::Text(text)), 1) => Some(text.clone()),
+            (Some(KeyPiece::Text(text)), 1) => Some(text.clone()),
             _ => None,
         };
         match (
@@ -291,13 +291,13 @@ impl<'a> System<'a> {
         }
     }
 
-    fn bind(&mut self, occurrence: &Occurrence<'a>, text: &str) -> Result<(), Contradiction> {
+    fn bind(&mut self, occurrence: &UnknownOccurrence<'a>, text: &str) -> Result<(), Contradiction> {
         let word = occurrence
             .encoding
             .decode(text)
             .filter(|word| self.source(occurrence.unknown).contains(word));
         let word = word.ok_or(Contradiction)?;
-        self.set_source(occurrence.unknown, Source::Words(vec![word]));
+        self.set_source(occurrence.unknown, WordSet::Words(vec![word]));
         self.pending.append(&mut self.equations);
         Ok(())
     }
@@ -309,8 +309,8 @@ impl<'a> System<'a> {
         }
         let source = self.source(left).meet(&self.source(right), self.effort);
         let empty = match (&source, source.number_range()) {
-            (Source::Words(words), _) => words.is_empty(),
-            (Source::Texts(language), _) => language.automaton.is_empty(),
+            (WordSet::Words(words), _) => words.is_empty(),
+            (WordSet::Texts(language), _) => language.automaton.is_empty(),
             (_, range) => range.is_some_and(|range| range.is_empty()),
         };
         if empty {

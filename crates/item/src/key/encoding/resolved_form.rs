@@ -2,13 +2,13 @@
 
 use super::character_map::{Alphabet, Casing, CharacterMap};
 use super::delimiter::Delimiter;
-use super::domain::Domain;
-use super::effort::Effort;
 use super::form::Form;
-use super::language::{Language, Length};
-use super::numerals;
-use super::source::Source;
 use crate::Number;
+use crate::key::deciding::effort::Effort;
+use crate::key::languages::domain::Domain;
+use crate::key::languages::language::{KeyLanguage, ValueLengths};
+use crate::key::languages::numerals;
+use crate::key::languages::source::WordSet;
 use std::collections::HashSet;
 
 /// The function from the words of values to their key texts. Two encodings are equal only if they
@@ -62,7 +62,7 @@ impl Encoding {
     }
 
     /// The encoding, or the identity where that is the same function on the words of `source`.
-    pub(crate) fn simplified(self, source: &Source<'_>) -> Self {
+    pub(crate) fn simplified(self, source: &WordSet<'_>) -> Self {
         let Self::Map(map) = &self else {
             return self;
         };
@@ -138,18 +138,18 @@ impl Encoding {
     }
 
     /// The texts of the words of `source`.
-    pub(crate) fn language(&self, source: &Source<'_>, effort: &Effort) -> Language {
+    pub(crate) fn language(&self, source: &WordSet<'_>, effort: &Effort) -> KeyLanguage {
         if let Some(words) = source.words() {
             if !effort.take(words.iter().map(|word| 1 + word.len()).sum()) {
-                return Language::of_words([]);
+                return KeyLanguage::of_words([]);
             }
             let texts = self.texts(&words);
-            return Language::of_words(texts.iter().map(String::as_str));
+            return KeyLanguage::of_words(texts.iter().map(String::as_str));
         }
         match self {
             Self::Map(map) => source.language().image(map, effort),
             Self::Truncated { chars } => {
-                Language::new(source.language().automaton.truncated(*chars, effort), Length::ANY)
+                KeyLanguage::new(source.language().automaton.truncated(*chars, effort), ValueLengths::ANY)
             }
             Self::Padded {
                 integer_digits,
@@ -157,24 +157,24 @@ impl Encoding {
                 descending,
             } => {
                 let range = source.number_range().unwrap_or_default();
-                let padded = numerals::padded(&range, *integer_digits, *fraction_digits);
+                let padded = numerals::padded_numerals(&range, *integer_digits, *fraction_digits);
                 let map = if *descending {
                     DESCENDING_DIGITS
                 } else {
                     CharacterMap::IDENTITY
                 };
-                Language::new(padded, Length::ANY).image(&map, effort)
+                KeyLanguage::new(padded, ValueLengths::ANY).image(&map, effort)
             }
             Self::Plain | Self::Rank { .. } => source.language(),
         }
     }
 
     /// The texts of the words of `source`, or every text where those are too much to work out.
-    pub(crate) fn language_or_any(&self, source: &Source<'_>) -> Language {
+    pub(crate) fn language_or_any(&self, source: &WordSet<'_>) -> KeyLanguage {
         let effort = Effort::of_one_decision();
         let language = self.language(source, &effort);
         if effort.has_given_up() {
-            Language::any(Length::ANY)
+            KeyLanguage::any(ValueLengths::ANY)
         } else {
             language
         }
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn an_encoding_that_changes_nothing_is_the_identity() {
         let identity = Encoding::Map(CharacterMap::IDENTITY);
-        let simplified = |form, domain: &Domain| encoding(form, domain).simplified(&Source::Domain(domain));
+        let simplified = |form, domain: &Domain| encoding(form, domain).simplified(&WordSet::Domain(domain));
         assert_eq!(simplified(Form::Escaped, &Domain::pattern("[a-z]+").unwrap()), identity);
         assert_eq!(simplified(Form::Lower, &Domain::pattern("[a-z]+").unwrap()), identity);
         assert_ne!(simplified(Form::Lower, &Domain::pattern("[A-z]+").unwrap()), identity);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use singlet_runtime::Caller;
 
-use super::disturbed::Disturbed;
+use super::faulty_store::FaultyStore;
 use super::support::{System, has, refused, user};
 
 const MODEL: &str = r#"
@@ -111,8 +111,8 @@ writes:
       - delete: Rate(args.code)
 "#;
 
-async fn two() -> (Arc<Disturbed>, System, System) {
-    let store = Disturbed::new(0, 1);
+async fn two() -> (Arc<FaultyStore>, System, System) {
+    let store = FaultyStore::new(0, 1);
     let first = System::placed("meanwhile", MODEL, (store.clone(), false)).await;
     let second = System::placed("meanwhile", MODEL, (store.clone(), false)).await;
     (store, first, second)

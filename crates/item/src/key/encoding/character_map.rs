@@ -1,8 +1,8 @@
 //! Functions from values to key text that work character by character: case folding, complement,
 //! escaping. Because they do, they carry a set of values over to the set of its key texts exactly.
 
-use super::class::Class;
 use super::delimiter::Delimiter;
+use crate::key::languages::class::Class;
 use std::sync::LazyLock;
 
 /// What becomes of each character of a value: its case is folded, then it is replaced by its
@@ -202,12 +202,12 @@ impl Alphabet {
 
 /// Lower case, character by character: unlike Rust's `str::to_lowercase`, a sigma does not depend on
 /// where in the word it stands. Keys and the values compared with them must fold alike.
-pub fn lower(text: &str) -> String {
+pub fn lower_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
 /// Upper case, character by character.
-pub fn upper(text: &str) -> String {
+pub fn upper_case(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).collect()
 }
 
@@ -293,13 +293,19 @@ mod tests {
 
     #[test]
     fn folding_is_by_character_and_idempotent() {
-        assert_eq!(lower("ΑΣ"), "ασ");
-        assert_eq!(upper("straße"), "STRASSE");
-        for text in NOT_LOWER.characters().map(|character| lower(&character.to_string())) {
-            assert_eq!(lower(&text), text);
+        assert_eq!(lower_case("ΑΣ"), "ασ");
+        assert_eq!(upper_case("straße"), "STRASSE");
+        for text in NOT_LOWER
+            .characters()
+            .map(|character| lower_case(&character.to_string()))
+        {
+            assert_eq!(lower_case(&text), text);
         }
-        for text in NOT_UPPER.characters().map(|character| upper(&character.to_string())) {
-            assert_eq!(upper(&text), text);
+        for text in NOT_UPPER
+            .characters()
+            .map(|character| upper_case(&character.to_string()))
+        {
+            assert_eq!(upper_case(&text), text);
         }
     }
 

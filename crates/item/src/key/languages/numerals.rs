@@ -1,13 +1,13 @@
 //! Automata of the numbers of a range, as they are written.
 
-use super::automaton::{Automaton, Edge, Interner, Node};
+use super::automaton::{Automaton, AutomatonEdge, AutomatonState, Interner};
 use super::class::Class;
 use super::number_range::NumberRange;
 use crate::Number;
 use std::cmp::Ordering;
 
 /// The numbers of a range, none of them negative, padded to so many digits on each side of the point.
-pub(crate) fn padded(range: &NumberRange, integer_digits: u8, fraction_digits: u8) -> Automaton {
+pub(crate) fn padded_numerals(range: &NumberRange, integer_digits: u8, fraction_digits: u8) -> Automaton {
     let width = usize::from(integer_digits) + usize::from(fraction_digits);
     let digits = |number: Option<Number>| {
         let scaled = number.and_then(|number| number.scaled(fraction_digits))?;
@@ -30,17 +30,21 @@ pub(crate) fn padded(range: &NumberRange, integer_digits: u8, fraction_digits: u
 }
 
 /// The numbers of a range as [`Number`] prints them.
-pub(crate) fn plain(range: &NumberRange) -> Automaton {
+pub(crate) fn plain_numerals(range: &NumberRange) -> Automaton {
     let positive = magnitudes(range.lowest(), range.highest());
     let negative = magnitudes(range.highest().map(|max| -max), range.lowest().map(|min| -min));
     let readers = [("", positive, true), ("-", negative, false)].map(|(sign, (low, high), zero)| {
-        let reader = Reader {
+        let reader = NumeralReader {
             low,
             high,
             decimals: range.decimals,
             zero,
         };
-        let automaton = explore(Place::Start, |place| reader.steps(place), |place| reader.may_end(place));
+        let automaton = explore(
+            NumeralState::Start,
+            |place| reader.steps(place),
+            |place| reader.may_end(place),
+        );
         (sign, automaton)
     });
     let mut builder = super::automaton::Builder::new();
@@ -62,19 +66,19 @@ fn explore<P: Clone + Eq + std::hash::Hash>(
     let mut places = Interner::new(start);
     let mut nodes = Vec::new();
     while let Some(place) = places.get(nodes.len()) {
-        let mut edges: Vec<Edge> = Vec::new();
+        let mut edges: Vec<AutomatonEdge> = Vec::new();
         for (character, next) in steps(&place) {
             let target = places.intern(next);
             match edges.iter_mut().find(|edge| edge.target == target) {
                 Some(edge) => edge.class.insert(character),
-                None => edges.push(Edge {
+                None => edges.push(AutomatonEdge {
                     class: Class::single(character),
                     counted: true,
                     target,
                 }),
             }
         }
-        nodes.push(Node {
+        nodes.push(AutomatonState {
             edges,
             accepting: may_end(&place),
         });
@@ -174,7 +178,7 @@ impl Numeral {
 }
 
 /// Reads magnitudes between two limits, digit by digit, in the only way that [`Number`] writes them.
-struct Reader {
+struct NumeralReader {
     low: Option<Numeral>,
     high: Option<Numeral>,
     decimals: Option<u8>,
@@ -183,19 +187,19 @@ struct Reader {
 
 /// How the digits so far compare with those of each limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Compared {
+struct DigitComparison {
     low: Ordering,
     high: Ordering,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum NumeralState {
     Start,
     /// After so many digits of an integer part that does not begin with zero, or after a lone zero.
     Integer {
         digits: usize,
         zero: bool,
-        compared: Compared,
+        compared: DigitComparison,
     },
     /// After so many digits of the fraction, of which so many (and the integer part) are
     /// significant; `digits` rests at zero where nothing depends on it any more.
@@ -204,7 +208,7 @@ enum Place {
         leading_zeros: usize,
         significant: usize,
         ends_in_zero: bool,
-        compared: Compared,
+        compared: DigitComparison,
     },
 }
 
@@ -212,11 +216,11 @@ const SIGNIFICANT_DIGITS_MAX: usize = Number::DIGITS_MAX as usize;
 const INTEGER_DIGITS_MAX: usize = 126;
 const LEADING_ZEROS_MAX: usize = 129;
 
-impl Reader {
-    fn steps(&self, place: &Place) -> Vec<(char, Place)> {
+impl NumeralReader {
+    fn steps(&self, place: &NumeralState) -> Vec<(char, NumeralState)> {
         match place {
-            Place::Start => {
-                let equal = Compared {
+            NumeralState::Start => {
+                let equal = DigitComparison {
                     low: Ordering::Equal,
                     high: Ordering::Equal,
                 };
@@ -224,7 +228,7 @@ impl Reader {
                     .map(|digit| (char::from(digit), self.integer(0, digit, equal, digit == b'0')))
                     .collect()
             }
-            Place::Integer {
+            NumeralState::Integer {
                 digits: count,
                 zero,
                 compared,
@@ -241,20 +245,20 @@ impl Reader {
                 }
                 steps
             }
-            Place::Fraction { .. } => digits(b'0')
+            NumeralState::Fraction { .. } => digits(b'0')
                 .filter_map(|digit| Some((char::from(digit), self.fraction(place, digit)?)))
                 .collect(),
         }
     }
 
-    fn may_end(&self, place: &Place) -> bool {
+    fn may_end(&self, place: &NumeralState) -> bool {
         match place {
-            Place::Start => false,
-            Place::Integer { digits, zero, compared } => {
+            NumeralState::Start => false,
+            NumeralState::Integer { digits, zero, compared } => {
                 let compared = self.integer_ended(*digits, *compared);
                 (self.zero || !zero) && self.within(compared, 0)
             }
-            Place::Fraction {
+            NumeralState::Fraction {
                 digits,
                 ends_in_zero,
                 compared,
@@ -263,23 +267,23 @@ impl Reader {
         }
     }
 
-    fn integer(&self, count: usize, digit: u8, compared: Compared, zero: bool) -> Place {
+    fn integer(&self, count: usize, digit: u8, compared: DigitComparison, zero: bool) -> NumeralState {
         let compared = self.compare(
             compared,
             |limit| limit.integer.get(count).copied().unwrap_or(b'0'),
             digit,
         );
-        Place::Integer {
+        NumeralState::Integer {
             digits: count + 1,
             zero,
             compared,
         }
     }
 
-    fn point(&self, count: usize, zero: bool, compared: Compared) -> Place {
+    fn point(&self, count: usize, zero: bool, compared: DigitComparison) -> NumeralState {
         let compared = self.integer_ended(count, compared);
         let significant = if zero { 0 } else { count };
-        Place::Fraction {
+        NumeralState::Fraction {
             digits: 0,
             leading_zeros: 0,
             significant,
@@ -288,8 +292,8 @@ impl Reader {
         }
     }
 
-    fn fraction(&self, place: &Place, digit: u8) -> Option<Place> {
-        let Place::Fraction {
+    fn fraction(&self, place: &NumeralState, digit: u8) -> Option<NumeralState> {
+        let NumeralState::Fraction {
             digits,
             leading_zeros,
             significant,
@@ -314,7 +318,7 @@ impl Reader {
             && [compared.low, compared.high]
                 .into_iter()
                 .all(|ordering| ordering != Ordering::Equal);
-        fits.then_some(Place::Fraction {
+        fits.then_some(NumeralState::Fraction {
             digits: if settled { 0 } else { digits + 1 },
             // Once a significant digit stands, no more leading zeros can come.
             leading_zeros: if significant > 0 { 0 } else { leading_zeros },
@@ -324,33 +328,33 @@ impl Reader {
         })
     }
 
-    fn compare(&self, compared: Compared, digit_of: impl Fn(&Numeral) -> u8, digit: u8) -> Compared {
+    fn compare(&self, compared: DigitComparison, digit_of: impl Fn(&Numeral) -> u8, digit: u8) -> DigitComparison {
         let against = |limit: &Option<Numeral>, so_far: Ordering, missing: Ordering| {
             limit
                 .as_ref()
                 .map_or(missing, |limit| so_far.then_with(|| digit.cmp(&digit_of(limit))))
         };
-        Compared {
+        DigitComparison {
             low: against(&self.low, compared.low, Ordering::Greater),
             high: against(&self.high, compared.high, Ordering::Less),
         }
     }
 
     /// A longer integer part is larger, whatever its digits.
-    fn integer_ended(&self, count: usize, compared: Compared) -> Compared {
+    fn integer_ended(&self, count: usize, compared: DigitComparison) -> DigitComparison {
         let against = |limit: &Option<Numeral>, so_far: Ordering| {
             limit
                 .as_ref()
                 .map_or(so_far, |limit| count.cmp(&limit.integer.len()).then(so_far))
         };
-        Compared {
+        DigitComparison {
             low: against(&self.low, compared.low),
             high: against(&self.high, compared.high),
         }
     }
 
     /// Whether a number that ends after so many digits of its fraction is within the limits.
-    fn within(&self, compared: Compared, digits: usize) -> bool {
+    fn within(&self, compared: DigitComparison, digits: usize) -> bool {
         let rest = |limit: &Option<Numeral>| limit.as_ref().is_some_and(|limit| limit.fraction.len() > digits);
         let above_low = compared.low == Ordering::Greater || compared.low == Ordering::Equal && !rest(&self.low);
         let below_high = compared.high != Ordering::Greater && !self.high.as_ref().is_some_and(|high| high.negative);
@@ -365,7 +369,7 @@ fn digits(first: u8) -> std::ops::RangeInclusive<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::language::{Language, Length};
+    use crate::key::languages::language::{KeyLanguage, ValueLengths};
 
     fn range(decimals: Option<u8>, min: &str, max: &str) -> NumberRange {
         NumberRange {
@@ -393,7 +397,7 @@ mod tests {
             range(Some(0), "7", "3"),
         ];
         for range in ranges {
-            let language = Language::new(plain(&range), Length::ANY);
+            let language = KeyLanguage::new(plain_numerals(&range), ValueLengths::ANY);
             for number in hundredths(-1300, 1300) {
                 let expected = range.contains(number);
                 assert_eq!(language.contains(&number.to_string()), expected, "{number} in {range}");
@@ -406,7 +410,7 @@ mod tests {
 
     #[test]
     fn plain_numbers_reach_the_ends_of_what_dynamodb_holds() {
-        let language = Language::new(plain(&NumberRange::default()), Length::ANY);
+        let language = KeyLanguage::new(plain_numerals(&NumberRange::default()), ValueLengths::ANY);
         let accepted = [
             "1E125",
             "-9.9999999999999999999999999999999999999E125",
@@ -440,14 +444,14 @@ mod tests {
             range(Some(2), "0", "9.99"),
         ];
         for range in ranges {
-            let language = Language::new(padded(&range, 3, 2), Length::ANY);
+            let language = KeyLanguage::new(padded_numerals(&range, 3, 2), ValueLengths::ANY);
             for number in hundredths(0, 13_000) {
                 let units = number.scaled(2).unwrap();
                 let text = format!("{:03}.{:02}", units / 100, units % 100);
                 assert_eq!(language.contains(&text), range.contains(number), "{text} in {range}");
             }
         }
-        let integers = Language::new(padded(&range(Some(0), "0", "25"), 2, 0), Length::ANY);
+        let integers = KeyLanguage::new(padded_numerals(&range(Some(0), "0", "25"), 2, 0), ValueLengths::ANY);
         assert!(integers.contains("07") && integers.contains("25") && !integers.contains("26"));
         assert!(!integers.contains("7") && !integers.contains("07."));
     }

@@ -1,36 +1,36 @@
 //! Sets of texts with limits on their length.
 
 use super::automaton::{Automaton, State};
-use super::character_map::CharacterMap;
-use super::effort::Effort;
+use crate::key::deciding::effort::Effort;
+use crate::key::encoding::character_map::CharacterMap;
 use std::sync::{Arc, LazyLock};
 
 /// The texts of an automaton whose value has a length within limits. Lengths are counted beside the
 /// automaton, not unrolled into it, so that a limit of a thousand costs no thousand states.
 #[derive(Clone, Debug)]
-pub(crate) struct Language {
+pub(crate) struct KeyLanguage {
     pub(crate) automaton: Arc<Automaton>,
-    pub(crate) length: Length,
+    pub(crate) length: ValueLengths,
 }
 
 /// Limits on the length of a value, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Length {
+pub(crate) struct ValueLengths {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
 }
 
 /// A place in a language: a state, and how many characters of the value were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Cursor {
+pub(crate) struct LanguageCursor {
     pub(crate) state: State,
     pub(crate) count: u32,
 }
 
 static ANY: LazyLock<Arc<Automaton>> = LazyLock::new(|| Arc::new(Automaton::any()));
 
-impl Language {
-    pub(crate) fn new(automaton: Automaton, length: Length) -> Self {
+impl KeyLanguage {
+    pub(crate) fn new(automaton: Automaton, length: ValueLengths) -> Self {
         Self {
             automaton: Arc::new(automaton),
             length,
@@ -38,7 +38,7 @@ impl Language {
     }
 
     /// Every text of such a length.
-    pub(crate) fn any(length: Length) -> Self {
+    pub(crate) fn any(length: ValueLengths) -> Self {
         Self {
             automaton: Arc::clone(&ANY),
             length,
@@ -47,7 +47,7 @@ impl Language {
 
     /// These texts.
     pub(crate) fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::new(Automaton::of_words(words), Length::ANY)
+        Self::new(Automaton::of_words(words), ValueLengths::ANY)
     }
 
     pub(crate) fn image(&self, map: &CharacterMap, effort: &Effort) -> Self {
@@ -78,7 +78,7 @@ impl Language {
         if Arc::ptr_eq(&self.automaton, &ANY) {
             return self.length.contains(text.chars().count());
         }
-        let mut cursors = vec![Cursor::START];
+        let mut cursors = vec![LanguageCursor::START];
         let mut next = Vec::new();
         for character in text.chars() {
             self.advance(&cursors, character, &mut next);
@@ -88,7 +88,7 @@ impl Language {
     }
 
     /// Fills `next` with the places that `character` leads to.
-    pub(crate) fn advance(&self, cursors: &[Cursor], character: char, next: &mut Vec<Cursor>) {
+    pub(crate) fn advance(&self, cursors: &[LanguageCursor], character: char, next: &mut Vec<LanguageCursor>) {
         next.clear();
         for cursor in cursors {
             for edge in &self.automaton.node(cursor.state).edges {
@@ -102,26 +102,26 @@ impl Language {
     }
 
     /// The place behind an edge, unless the value would become too long.
-    pub(crate) fn follow(&self, cursor: Cursor, target: State, counted: bool) -> Option<Cursor> {
+    pub(crate) fn follow(&self, cursor: LanguageCursor, target: State, counted: bool) -> Option<LanguageCursor> {
         let count = if counted {
             self.length.tick(cursor.count)?
         } else {
             cursor.count
         };
-        Some(Cursor { state: target, count })
+        Some(LanguageCursor { state: target, count })
     }
 
     /// Whether a text may end here.
-    pub(crate) fn may_end(&self, cursor: Cursor) -> bool {
+    pub(crate) fn may_end(&self, cursor: LanguageCursor) -> bool {
         self.automaton.node(cursor.state).accepting && cursor.count >= self.length.min
     }
 }
 
-impl Cursor {
+impl LanguageCursor {
     pub(crate) const START: Self = Self { state: 0, count: 0 };
 }
 
-impl Length {
+impl ValueLengths {
     pub(crate) const ANY: Self = Self { min: 0, max: None };
 
     pub(crate) fn contains(self, length: usize) -> bool {
@@ -153,11 +153,11 @@ impl Length {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::delimiter::Delimiter;
+    use crate::key::encoding::delimiter::Delimiter;
 
     #[test]
     fn lengths_count_characters_of_the_value_not_of_the_text() {
-        let strings = Language::any(Length { min: 1, max: Some(2) });
+        let strings = KeyLanguage::any(ValueLengths { min: 1, max: Some(2) });
         let texts = strings.image(&CharacterMap::escaped(Delimiter::default()), &Effort::of_one_decision());
         assert!(strings.contains("éé") && !strings.contains("") && !strings.contains("aaa"));
         assert!(texts.contains("$23$24") && texts.contains("a") && !texts.contains("$23$24a"));
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn a_meet_narrows_texts_and_lengths() {
-        let word = Language::of_words(["a", "ab", "abc"]);
-        let meet = Language::any(Length { min: 2, max: Some(5) }).meet(&word, &Effort::of_one_decision());
+        let word = KeyLanguage::of_words(["a", "ab", "abc"]);
+        let meet = KeyLanguage::any(ValueLengths { min: 2, max: Some(5) }).meet(&word, &Effort::of_one_decision());
         let accepted: Vec<&str> = ["a", "ab", "abc", "abcd"]
             .into_iter()
             .filter(|text| meet.contains(text))

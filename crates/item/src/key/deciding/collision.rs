@@ -1,10 +1,10 @@
 //! Whether keys of two entities can be equal.
 
 use super::effort::Effort;
-use super::search::Outcome;
-use super::solver::{Words, solve};
-use super::system::{System, Unknowns};
-use super::template::{KeyType, Part, Template};
+use super::solver::{Words, solve_system};
+use super::system::{EquationSystem, Unknowns};
+use crate::key::languages::search::SearchOutcome;
+use crate::key::template::{KeyType, Part, Template};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -89,12 +89,12 @@ fn decide_collision(left: &[Template], right: &[Template], effort: &Effort) -> V
     if !effort.take(steps_to_begin(left) + steps_to_begin(right)) {
         return Verdict::Undecided;
     }
-    let (system, left_unknowns, right_unknowns) = System::new(left, right, effort);
+    let (system, left_unknowns, right_unknowns) = EquationSystem::new(left, right, effort);
     let wanted = system.unknowns();
-    match solve(system, wanted) {
-        Outcome::Never => Verdict::never(effort),
-        Outcome::Undecided => Verdict::Undecided,
-        Outcome::Found(words) => {
+    match solve_system(system, wanted) {
+        SearchOutcome::Never => Verdict::never(effort),
+        SearchOutcome::Undecided => Verdict::Undecided,
+        SearchOutcome::Found(words) => {
             let verified = verified((left, &left_unknowns, &words), (right, &right_unknowns, &words));
             verified.map_or(Verdict::Undecided, Verdict::Found)
         }

@@ -3,22 +3,22 @@
 
 use super::class::Class;
 use super::domain::Domain;
-use super::effort::Effort;
-use super::language::{Cursor, Language};
+use super::language::{KeyLanguage, LanguageCursor};
 use super::number_range::NumberRange;
-use super::search::{self, Outcome, Track};
+use super::search::{self, SearchOutcome, Track};
+use crate::key::deciding::effort::Effort;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 /// A set of words.
 #[derive(Clone, Debug)]
-pub(crate) enum Source<'a> {
+pub(crate) enum WordSet<'a> {
     Domain(&'a Domain),
     Words(Vec<String>),
     Numbers(NumberRange),
-    Texts(Language),
+    Texts(KeyLanguage),
 }
 
-impl<'a> Source<'a> {
+impl<'a> WordSet<'a> {
     pub(crate) fn contains(&self, word: &str) -> bool {
         match self {
             Self::Domain(domain) => domain.contains_word(word),
@@ -67,17 +67,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    pub(crate) fn language(&self) -> Language {
+    pub(crate) fn language(&self) -> KeyLanguage {
         match self {
             Self::Domain(domain) => domain.language(),
-            Self::Words(words) => Language::of_words(words.iter().map(String::as_str)),
+            Self::Words(words) => KeyLanguage::of_words(words.iter().map(String::as_str)),
             Self::Numbers(range) => Domain::Number(*range).language(),
             Self::Texts(language) => language.clone(),
         }
     }
 
     /// A word that reads well in an example, or failing that the shortest; none if there is none.
-    pub(crate) fn sample(&self, effort: &Effort) -> Outcome<String> {
+    pub(crate) fn sample(&self, effort: &Effort) -> SearchOutcome<String> {
         let nice = match self {
             Self::Domain(domain) => domain.sample(),
             Self::Words(words) => words.first().cloned(),
@@ -85,8 +85,8 @@ impl<'a> Source<'a> {
             Self::Texts(_) => None,
         };
         match nice.filter(|word| self.contains(word)) {
-            Some(word) => Outcome::Found(word),
-            None => search::shortest(&[Track::new(vec![self.language()])], effort),
+            Some(word) => SearchOutcome::Found(word),
+            None => search::shortest_text(&[Track::new(vec![self.language()])], effort),
         }
     }
 
@@ -140,10 +140,10 @@ const SMALL_CLASS_CHARACTERS: usize = 64;
 /// How many beginnings of words are looked at for every word wanted.
 const BEGINNINGS_PER_WORD: usize = 16;
 
-fn enumerate_texts(language: &Language, limit: usize, alphabet: &Class, effort: &Effort) -> (Vec<String>, bool) {
+fn enumerate_texts(language: &KeyLanguage, limit: usize, alphabet: &Class, effort: &Effort) -> (Vec<String>, bool) {
     let mut words = Vec::new();
     let mut complete = true;
-    let mut queue = VecDeque::from([(String::new(), BTreeSet::from([Cursor::START]))]);
+    let mut queue = VecDeque::from([(String::new(), BTreeSet::from([LanguageCursor::START]))]);
     let mut beginnings = 0;
     while let Some((word, cursors)) = queue.pop_front() {
         beginnings += 1;
@@ -153,7 +153,7 @@ fn enumerate_texts(language: &Language, limit: usize, alphabet: &Class, effort: 
         if cursors.iter().any(|cursor| language.may_end(*cursor)) {
             words.push(word.clone());
         }
-        let mut next: BTreeMap<char, BTreeSet<Cursor>> = BTreeMap::new();
+        let mut next: BTreeMap<char, BTreeSet<LanguageCursor>> = BTreeMap::new();
         for cursor in cursors {
             for edge in &language.automaton.node(cursor.state).edges {
                 let Some(target) = language.follow(cursor, edge.target, edge.counted) else {
@@ -188,7 +188,7 @@ mod tests {
 
     fn words(domain: &Domain, limit: usize) -> (String, bool) {
         let (words, complete) =
-            Source::Domain(domain).enumerate(limit, &"ab".chars().collect(), &Effort::of_one_decision());
+            WordSet::Domain(domain).enumerate(limit, &"ab".chars().collect(), &Effort::of_one_decision());
         (words.join(" "), complete)
     }
 
@@ -218,12 +218,12 @@ mod tests {
             Domain::pattern("[a-z]{2,}").unwrap(),
         );
         let effort = Effort::of_one_decision();
-        let meet = Source::Domain(&status).meet(&Source::Domain(&pattern), &effort);
+        let meet = WordSet::Domain(&status).meet(&WordSet::Domain(&pattern), &effort);
         assert_eq!(meet.words().unwrap(), ["open", "done"]);
         let (long, short) = (Domain::text(3, None), Domain::pattern("[b-d]{1,3}").unwrap());
-        let meet = Source::Domain(&long).meet(&Source::Domain(&short), &effort);
-        assert_eq!(meet.sample(&effort), Outcome::Found("bbb".to_owned()));
-        let meet = Source::Domain(&Domain::Date).meet(&Source::Domain(&Domain::Time), &effort);
-        assert_eq!(meet.sample(&effort), Outcome::Never);
+        let meet = WordSet::Domain(&long).meet(&WordSet::Domain(&short), &effort);
+        assert_eq!(meet.sample(&effort), SearchOutcome::Found("bbb".to_owned()));
+        let meet = WordSet::Domain(&Domain::Date).meet(&WordSet::Domain(&Domain::Time), &effort);
+        assert_eq!(meet.sample(&effort), SearchOutcome::Never);
     }
 }
