@@ -80,7 +80,7 @@ fn times(model: &Model, written: &WrittenPart<'_>) -> f64 {
     let condition = if written.conditional { SHARE_OF_A_CONDITION } else { 1.0 };
     let mut loops = written.loops.lists().peekable();
     if loops.peek().is_some() {
-        return condition * turns(model, written.loops);
+        return condition * loop_turns(model, written.loops);
     }
     let least = written.times.0 as f64;
     match (written.kind, written.times.1) {
@@ -91,7 +91,8 @@ fn times(model: &Model, written: &WrittenPart<'_>) -> f64 {
     }
 }
 
-fn turns(model: &Model, loops: Loops<'_>) -> f64 {
+/// How many turns loops in one another are expected to have.
+pub(crate) fn loop_turns(model: &Model, loops: Loops<'_>) -> f64 {
     loops.lists().map(|list| elements_expected(model, list)).product()
 }
 
