@@ -91,7 +91,7 @@ fn looking(model: &Model) -> Option<Operation> {
 /// any changed.
 fn positions(rates: &Rates<'_>) -> Option<Operation> {
     let model = rates.model;
-    let changes = rates.of(|step| is_change(step));
+    let changes = rates.of(is_change);
     let tallied = rates.of(|step| {
         let counts = |tally: &Tally| step.entity() == Some(tally.entity);
         is_change(step) * f64::from(u8::from(model.tallies.iter().any(counts)))

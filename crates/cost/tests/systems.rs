@@ -207,7 +207,7 @@ fn booking() {
         ("createEvent", 0.0, ROW + 1.5 * CHECK + ROW),
         ("deleteEvent", GET, ROW + ROW),
         ("recordPayment", 0.0, ROW + ROW + CHECK), // the booking is there
-        ("refundPayment", 0.0, ROW + ROW),
+        ("refundPayment", GET, ROW + ROW),         // the payment is answered
         ("markNotificationRead", 0.0, 1.0),
     ];
     check_operations(&operations, &table);
@@ -326,7 +326,7 @@ fn todo() {
         ("completeTask", 0.0, moved + optional),
         ("cancelTask", 0.0, moved + optional),
         ("reopenTask", 0.0, moved + optional),
-        ("setStatusOfTasks", 0.0, 10.0 * (ROW + MOVED + optional)), // a list of ten is usual
+        ("setStatusOfTasks", GET, 10.0 * (ROW + MOVED + optional)), // a list of ten is usual; the first is answered
         // 110 of 200 are completed.
         (
             "deleteCompletedTasks",
