@@ -59,6 +59,9 @@ pub struct OperationBill {
     pub name: String,
     /// Whether it writes.
     pub writes: bool,
+    /// Whether it is no operation of the model, but what is done for those that run by themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_itself: bool,
     /// Runs in a month; none where nobody says.
     pub runs: Option<f64>,
     /// Read units of a run.
@@ -192,12 +195,13 @@ pub fn month_bill(model: &Model, operations: &[Operation], stored: &Storage, pri
 }
 
 fn operation_bill(operation: &Operation, prices: &Prices, factor: f64) -> OperationBill {
-    let runs = operation.rate.map(|rate| rate * MONTH_SECONDS * factor);
+    let runs = operation.rate_at(factor).map(|rate| rate * MONTH_SECONDS);
     let (read_units, write_units) = (operation.read_units(), operation.write_units());
     let each = read_units / 1e6 * prices.on_demand.read_million + write_units / 1e6 * prices.on_demand.write_million;
     OperationBill {
         name: operation.name.clone(),
-        writes: operation.kind == OperationKind::Write,
+        writes: operation.kind != OperationKind::Read,
+        by_itself: operation.kind == OperationKind::Following,
         runs,
         read_units,
         write_units,
@@ -246,13 +250,14 @@ fn break_even(load: &Capacity, prices: &Prices) -> f64 {
     }
 }
 
-/// Each reader asks each shard by the second; what runs after changes is a reader too, and so is what keeps tallies.
+/// Each reader asks each shard by the second; what runs after changes is a reader too, and so is what keeps tallies, and what finds words.
 fn stream_reads(model: &Model, load: &Capacity) -> f64 {
     if model.table.stream.is_none() {
         return 0.0;
     }
     let follows = model.followed_changes().next().is_some();
-    let readers = model.table.stream_readers.len() + usize::from(follows) + usize::from(!model.tallies.is_empty());
+    let kept = usize::from(!model.tallies.is_empty()) + usize::from(!model.searches.is_empty());
+    let readers = model.table.stream_readers.len() + usize::from(follows) + kept;
     let peak: f64 = load.places.iter().take(1).map(|table| table.peak.write).sum();
     let shards = (peak / SHARD_WRITE_UNITS_PER_SECOND).ceil().max(1.0);
     readers as f64 * shards * STREAM_READS_PER_SECOND * MONTH_SECONDS

@@ -148,8 +148,8 @@ fn place_load(model: &Model, operations: &[Operation], place: Option<IndexId>, n
             .iter()
             .filter(|part| place_of(model, part.index) == place)
         {
-            own.add(part, operation.rate.unwrap_or(0.0) * factor);
-            peak.add(part, operation.peak * factor);
+            own.add(part, operation.rate_at(factor).unwrap_or(0.0));
+            peak.add(part, operation.peak_at(factor));
         }
         if own.read > 0.0 || own.write > 0.0 {
             mean.read += own.read;

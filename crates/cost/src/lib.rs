@@ -15,6 +15,7 @@ mod bill;
 mod capacity;
 mod claims;
 mod compare;
+mod following;
 mod measured;
 mod operations;
 mod partitions;
@@ -30,7 +31,7 @@ pub use capacity::{Capacity, PlaceLoad, PlaceUnits, TARGET_UTILISATION, UnitsRat
 pub use claims::{ClaimCheck, check_claims};
 pub use compare::{Changed, Comparison, compare_reports};
 pub use measured::{Difference, SCRAPES_BYTES_MAX, ScrapeError, measured_operations};
-pub use operations::{MONTH_SECONDS, Operation, OperationKind, PEAK_USUAL, Part, expected_operations};
+pub use operations::{Growth, MONTH_SECONDS, Operation, OperationKind, PEAK_USUAL, Part, expected_operations};
 pub use partitions::{AlikePartitions, KeyLoad, ShareSource, THROTTLED_SHARE, busiest_share, throttling_rate};
 pub use prices::{
     FreeTier, OnDemandPrices, Prices, PricesError, ProvisionedPrices, StoragePrices, StreamPrices, read_prices,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use singlet_model::Model;
 use singlet_model::model::IndexId;
 
+use crate::following::following_operations;
 use crate::operations::{Operation, OperationKind, Part};
 
 /// How far apart an estimate and what was measured may be before it is said: by half.
@@ -107,7 +108,10 @@ pub fn measured_operations(
     let mut operations = Vec::new();
     let mut differences = Vec::new();
     let none = Counted::default();
-    for operation in estimated {
+    let asked = estimated
+        .iter()
+        .filter(|operation| operation.kind != OperationKind::Following);
+    for operation in asked {
         let (old, new) = (
             before.get(&operation.name).unwrap_or(&none),
             after.get(&operation.name).unwrap_or(&none),
@@ -116,6 +120,8 @@ pub fn measured_operations(
         differences.extend(differences_of(operation, &now));
         operations.push(now);
     }
+    // Nobody counts what follows: it is expected of the rates that were measured.
+    operations.extend(following_operations(model, &operations));
     Ok((operations, differences))
 }
 

@@ -4,6 +4,7 @@ use singlet_model::Model;
 use singlet_model::model::{Estimate, IndexId};
 use singlet_model::types::EntityId;
 
+use crate::following::following_operations;
 use crate::{reads, writes};
 
 /// The seconds of a month of 30 days.
@@ -22,19 +23,47 @@ pub struct Operation {
     pub rate: Option<f64>,
     /// Runs a second at the busiest time.
     pub peak: f64,
+    /// What that becomes with several times the estimates.
+    pub growth: Growth,
     /// The share of its runs that are about the busiest key, where that is said.
     pub top_share: Option<f64>,
     /// What one run consumes, by place and entity.
     pub parts: Vec<Part>,
 }
 
-/// Whether an operation reads or writes.
+/// What an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
     /// A read.
     Read,
     /// A write.
     Write,
+    /// What whoever follows changes and clocks does beside running writes.
+    Following,
+}
+
+/// How often something happens with several times the estimates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Growth {
+    /// As many times as often.
+    Alike,
+    /// As often as before: it is done by the clock.
+    None,
+    /// So many slots a second are each counted once, however often something happens in them.
+    Slots(f64),
+}
+
+impl Growth {
+    /// What a rate comes to with that many times the estimates. What happens at any instant finds a slot empty with the chance
+    /// *e*^(−rate / slots).
+    fn grown(self, rate: f64, factor: f64) -> f64 {
+        match self {
+            Growth::Alike => rate * factor,
+            Growth::None => rate,
+            Growth::Slots(slots) if slots > 0.0 => slots * -(-rate * factor / slots).exp_m1(),
+            Growth::Slots(_) => 0.0,
+        }
+    }
 }
 
 /// What one run consumes on the table or an index, of the rows of one entity.
@@ -61,13 +90,18 @@ impl Operation {
         self.parts.iter().map(|part| part.write).sum()
     }
 
-    /// Runs in a month.
-    pub fn runs_a_month(&self) -> f64 {
-        self.rate.unwrap_or(0.0) * MONTH_SECONDS
+    /// Runs a second with that many times the estimates; none where nobody says.
+    pub fn rate_at(&self, factor: f64) -> Option<f64> {
+        self.rate.map(|rate| self.growth.grown(rate, factor))
+    }
+
+    /// Runs a second at the busiest time, the same.
+    pub fn peak_at(&self, factor: f64) -> f64 {
+        self.growth.grown(self.peak, factor)
     }
 }
 
-/// All reads and writes of a model, in their order, reads first.
+/// All reads and writes of a model, in their order, reads first, and then what follows them by itself.
 pub fn expected_operations(model: &Model) -> Vec<Operation> {
     let reads = model.reads.iter().map(|read| Operation {
         parts: reads::read_parts(model, read),
@@ -84,7 +118,9 @@ pub fn expected_operations(model: &Model) -> Vec<Operation> {
             ..rated(&write.name, OperationKind::Write, model.estimate(&write.name), by_clock)
         }
     });
-    reads.chain(writes).collect()
+    let mut all: Vec<Operation> = reads.chain(writes).collect();
+    all.extend(following_operations(model, &all));
+    all
 }
 
 fn rated(name: &str, kind: OperationKind, estimate: Option<&Estimate>, by_clock: Option<f64>) -> Operation {
@@ -100,6 +136,7 @@ fn rated(name: &str, kind: OperationKind, estimate: Option<&Estimate>, by_clock:
         kind,
         rate,
         peak: peak.unwrap_or_else(|| rate.unwrap_or(0.0) * PEAK_USUAL),
+        growth: Growth::Alike,
         top_share: estimate.and_then(|estimate| estimate.top_share),
         parts: Vec::new(),
     }

@@ -121,7 +121,7 @@ fn add_load(
     let key: Vec<&str> = path.partition().iter().map(|key| key.text.as_str()).collect();
     let key = key.join(" + ");
     let shape = shape_of(&key);
-    let is_write = operation.kind == OperationKind::Write;
+    let is_write = operation.kind != OperationKind::Read;
     let (share, why) = busiest_share(model, path, operation.top_share, is_write);
     let found = groups
         .iter()
@@ -146,8 +146,8 @@ fn add_load(
     });
     let Some(group) = groups.get_mut(at) else { return };
     let (read, write) = (
-        part.read * operation.peak * factor,
-        part.write * operation.peak * factor,
+        part.read * operation.peak_at(factor),
+        part.write * operation.peak_at(factor),
     );
     if !group.load.entities.contains(&path.entity.name) {
         group.load.entities.push(path.entity.name.clone());

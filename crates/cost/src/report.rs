@@ -8,7 +8,7 @@ use crate::bill::{Bill, STREAM_READS_PER_SECOND, month_bill};
 use crate::capacity::{TARGET_UTILISATION, capacity};
 use crate::claims::{ClaimCheck, check_claims};
 use crate::measured::Difference;
-use crate::operations::{Operation, PEAK_USUAL};
+use crate::operations::{Operation, OperationKind, PEAK_USUAL};
 use crate::prices::Prices;
 use crate::sizes::{Storage, row_count, said_bytes};
 
@@ -74,8 +74,19 @@ pub fn capacity_assumptions(model: &Model, operations: &[Operation]) -> Vec<Stri
         "a step under `when` runs half the time; what is refused, and idempotency keys that need not be sent, are not counted".to_owned(),
         "keys of which no `top_share` is said are equally busy".to_owned(),
     ];
-    let unrated: Vec<&str> = operations
+    if operations
         .iter()
+        .any(|operation| operation.kind == OperationKind::Following)
+    {
+        all.push(
+            "what stands in parentheses is done by whoever follows: one process, whose deliveries are taken at the first attempt, with bodies of up to a kilobyte"
+                .to_owned(),
+        );
+    }
+    let asked = operations
+        .iter()
+        .filter(|operation| operation.kind != OperationKind::Following);
+    let unrated: Vec<&str> = asked
         .filter(|operation| operation.rate.is_none())
         .map(|operation| operation.name.as_str())
         .collect();
@@ -113,7 +124,7 @@ fn cost_assumptions(model: &Model, operations: &[Operation]) -> Vec<String> {
     ];
     if model.table.stream.is_some() {
         all.push(format!(
-            "each reader asks each shard of the stream {STREAM_READS_PER_SECOND} times a second, as Singlet does for writes that run after changes; its own leases and timers are not counted"
+            "each reader asks each shard of the stream {STREAM_READS_PER_SECOND} times a second, as Singlet does for writes that run after changes, tallies and words"
         ));
     }
     all.extend(capacity_assumptions(model, operations));

@@ -95,11 +95,6 @@ pub(crate) fn entry_bytes(model: &Model, entity: &Entity, index: IndexId) -> f64
 /// holds.
 pub(crate) fn entry_share(model: &Model, entity: &Entity, entry: &IndexEntry) -> f64 {
     let source = model.source_of(entity);
-    let estimate = model.estimate(&source.name);
-    let present = |root: &str| {
-        let absent = estimate.and_then(|estimate| estimate.share_absent(root));
-        1.0 - absent.unwrap_or(SHARE_OF_A_CONDITION)
-    };
     let choices = entry.choices().iter().map(|choice| {
         let mut roots: Vec<&str> = Vec::new();
         for part in choice.keys.iter().flat_map(|key| &key.parts) {
@@ -111,9 +106,27 @@ pub(crate) fn entry_share(model: &Model, entity: &Entity, entry: &IndexEntry) ->
             .when
             .as_ref()
             .map_or(1.0, |when| share_of_condition(model, source, when));
-        when * roots.into_iter().map(present).product::<f64>()
+        when * roots
+            .into_iter()
+            .map(|root| said_present(model, source, root))
+            .product::<f64>()
     });
     choices.sum::<f64>().min(1.0)
+}
+
+/// Which part of an entity's rows has an attribute.
+pub(crate) fn present_share(model: &Model, entity: &Entity, name: &str) -> f64 {
+    match entity.attribute(name).is_some_and(|attribute| attribute.optional) {
+        true => said_present(model, model.source_of(entity), name),
+        false => 1.0,
+    }
+}
+
+/// The same of one that may be absent: as `shares` say, else half.
+fn said_present(model: &Model, source: &Entity, name: &str) -> f64 {
+    let estimate = model.estimate(&source.name);
+    let absent = estimate.and_then(|estimate| estimate.share_absent(name));
+    1.0 - absent.unwrap_or(SHARE_OF_A_CONDITION)
 }
 
 /// Blocks of a read, never less than one.

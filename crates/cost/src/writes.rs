@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use singlet_model::Model;
 use singlet_model::expression::ExprKind;
-use singlet_model::model::{IndexId, LetValue, Step, StepKind, Write};
+use singlet_model::model::{IndexId, LetValue, Return, Step, StepKind, Write};
 use singlet_plan::read::{SHARE_OF_A_CONDITION, SelectionPlan, elements_expected};
-use singlet_plan::write::{Loops, PartKind, StepPlan, WriteCosts, WrittenPart, plan_write};
+use singlet_plan::write::{Loops, PartKind, StepPlan, WriteCosts, WrittenPart, answered_steps, plan_write};
 
 use crate::operations::{Part, add_part};
 use crate::reads::{found_parts, query_parts, strong_get};
@@ -18,10 +18,14 @@ const STEP_DEPTH_MAX: usize = 16;
 /// What one run of a write consumes, by place and entity.
 pub(crate) fn write_parts<'a>(model: &'a Model, costs: &WriteCosts<'a>, write: &'a Write) -> Vec<Part> {
     let mut parts = Vec::new();
-    for part in read_first(model, write) {
+    let written = costs.parts(write);
+    // One row alone comes back with its change; a transaction gives none back.
+    let rows = written.iter().filter(|part| part.index.is_none());
+    let is_alone = rows.clone().count() == 1 && rows.clone().all(|part| part.loops.lists().next().is_none());
+    for part in read_first(model, write, is_alone) {
         add_part(&mut parts, part);
     }
-    for written in costs.parts(write) {
+    for written in written {
         add_part(&mut parts, expected_part(model, &written));
     }
     if write.every.is_some() {
@@ -80,7 +84,7 @@ fn times(model: &Model, written: &WrittenPart<'_>) -> f64 {
     let condition = if written.conditional { SHARE_OF_A_CONDITION } else { 1.0 };
     let mut loops = written.loops.lists().peekable();
     if loops.peek().is_some() {
-        return condition * turns(model, written.loops);
+        return condition * loop_turns(model, written.loops);
     }
     let least = written.times.0 as f64;
     match (written.kind, written.times.1) {
@@ -91,7 +95,8 @@ fn times(model: &Model, written: &WrittenPart<'_>) -> f64 {
     }
 }
 
-fn turns(model: &Model, loops: Loops<'_>) -> f64 {
+/// How many turns loops in one another are expected to have.
+pub(crate) fn loop_turns(model: &Model, loops: Loops<'_>) -> f64 {
     loops.lists().map(|list| elements_expected(model, list)).product()
 }
 
@@ -100,12 +105,15 @@ fn index_named(model: &Model, name: &str) -> Option<IndexId> {
     Some(IndexId(u32::try_from(at).ok()?))
 }
 
-/// The rows that are read before anything is decided: each once, under whichever name.
-fn read_first(model: &Model, write: &Write) -> Vec<Part> {
+/// The rows that are read before anything is decided: each once, under whichever name. So is the row that is answered, where its change gives it not back.
+fn read_first(model: &Model, write: &Write, is_alone: bool) -> Vec<Part> {
     let plan = plan_write(model, write);
+    let is_answered = matches!(write.returns, Return::Usual) && !write.is_uncalled() && !is_alone;
+    let answered = answered_steps(write).steps.into_iter().next();
     let mut reading = Reading {
         model,
         write,
+        answered: answered.filter(|step| is_answered && matches!(step.kind, StepKind::Update(_))),
         read: BTreeSet::new(),
         parts: Vec::new(),
     };
@@ -126,6 +134,8 @@ fn read_first(model: &Model, write: &Write) -> Vec<Part> {
 struct Reading<'a> {
     model: &'a Model,
     write: &'a Write,
+    /// The step whose row is answered, and read for that.
+    answered: Option<&'a Step>,
     /// The names of rows that have been read.
     read: BTreeSet<String>,
     parts: Vec<Part>,
@@ -178,8 +188,11 @@ impl Reading<'_> {
                 _ => &[],
             };
             self.steps(inner, &plan.inner, (times, depth + 1));
+            let is_answered = self.answered.is_some_and(|answered| std::ptr::eq(answered, step));
             if plan.own.is_read() || plan.own.needed.is_some() || step.or_skip {
                 self.own_row(step, times);
+            } else if is_answered {
+                self.own_row(step, 1.0);
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use singlet_model::{Model, Source};
-use singlet_plan::read::{SelectionPlan, describe, plan_read};
+use singlet_plan::read::{SelectionPlan, describe, plan_read, plan_text};
 
 const HEAD: &str = r#"singlet: 1
 name: probe
@@ -264,6 +264,16 @@ reads:
         "{others:?}"
     );
     assert_eq!(chosen("").0, "byAgent");
+    // What nobody estimated is named.
+    let why = |estimates: &str| {
+        let model = singlet_model::load(&Source::new("desk", text(estimates)))
+            .model
+            .unwrap();
+        plan_text(&model, &plan_read(&model, model.reads.first().unwrap()), true)
+    };
+    let unsaid = "no estimate of `Ticket` says otherwise: 100,000 rows, 400 bytes each, 1,000 to a value";
+    assert!(why("").contains(unsaid), "{}", why(""));
+    assert!(!why(many).contains("says otherwise"), "{}", why(many));
     // A tenant with five tickets is read at once.
     let few = "estimates: {Ticket: {items: 2000, per: {tenant: 5, agent: 1}, bytes: 200}}";
     assert_eq!(chosen(few).0, "byTenant");

@@ -3,7 +3,7 @@
 mod counting;
 mod meaning;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use singlet_item::Value;
@@ -28,7 +28,24 @@ pub struct MeantRead {
     pub refusal: Option<OracleRefusal>,
     /// Whether the answer hangs on the order of rows that the model leaves open, so that several are right.
     pub ambiguous: bool,
+    /// What each selection means, in the order in which they are looked at.
+    pub(crate) selected: Vec<Selected>,
     meaning: PlaceMeaning,
+}
+
+/// The rows that one selection means, or the one that a name of `let` stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected {
+    /// The selection; none of a row that is named by its key.
+    pub selection: Option<Selection>,
+    /// Whose rows they are.
+    pub entity: Option<EntityId>,
+    /// Whether it is the read's own.
+    pub is_own: bool,
+    /// What else every row of it satisfies.
+    pub allow: Option<Expr>,
+    /// The rows, in their order.
+    pub rows: Vec<Attributes>,
 }
 
 /// Why there is no answer.
@@ -89,6 +106,7 @@ fn answered(
         rows: Vec::new(),
         refusal: Some(refusal),
         ambiguous: false,
+        selected: Vec::new(),
         meaning: PlaceMeaning::Value(Value::Null),
     };
     let args = match arguments(read, scope) {
@@ -103,12 +121,14 @@ fn answered(
         scope: Scope { args: &args, ..scope },
         turned,
         chooses: Cell::new(false),
+        selected: RefCell::default(),
     };
     match asked.answer() {
         Ok((rows, meaning)) => Ok(MeantRead {
             rows,
             refusal: None,
             ambiguous: asked.chooses.get(),
+            selected: asked.selected.take(),
             meaning,
         }),
         Err(AnswerStop::Refused(refusal)) => Ok(MeantRead {
@@ -171,6 +191,7 @@ struct AnswerSearch<'a> {
     turned: bool,
     /// Whether a named list has some of at least three rows that are equal in its order: either way round shows not all choices.
     chooses: Cell<bool>,
+    selected: RefCell<Vec<Selected>>,
 }
 
 impl AnswerSearch<'_> {
@@ -305,7 +326,15 @@ impl AnswerSearch<'_> {
         }
         let rows = oracle::current_rows(entity, self.rows, scope)?;
         let is_it = |row: &Attributes| wanted.iter().all(|(name, value)| row.get(name) == Some(value));
-        Ok(rows.into_iter().find(is_it))
+        let found = rows.into_iter().find(is_it);
+        self.selected.borrow_mut().push(Selected {
+            selection: None,
+            entity: Some(id),
+            is_own: false,
+            allow: None,
+            rows: found.iter().cloned().collect(),
+        });
+        Ok(found)
     }
 
     fn selected(
@@ -321,7 +350,15 @@ impl AnswerSearch<'_> {
             allow,
             is_own,
         };
-        oracle::meant_rows(self.model, question, self.rows, scope)
+        let rows = oracle::meant_rows(self.model, question, self.rows, scope)?;
+        self.selected.borrow_mut().push(Selected {
+            selection: Some(selection.clone()),
+            entity: selection.entity(),
+            is_own,
+            allow: allow.cloned(),
+            rows: rows.clone(),
+        });
+        Ok(rows)
     }
 
     /// Rows that are equal in the order, together.

@@ -179,6 +179,65 @@ async fn what_a_thin_index_tells_is_not_got() {
     assert_eq!(asked(&bench, "lastOfDay", &args).await, (1 + 4, 4));
 }
 
+/// A list by agent and due date: an index of agents by state and day, and one of the whole tenant by day.
+const AGENTS: &str = r##"
+entities:
+  Ticket:
+    attributes:
+      id: int 0..9999
+      tenant: string 1..9
+      agent: string 1..9
+      state: {enum: [new, open, held, done, gone]}
+      due: date
+      note: string 0..2000
+    key: {PK: "T#{id}", SK: "T"}
+    index:
+      byTenant: {TP: "T#{tenant}", TS: "{due}#{id}"}
+      byAgent: {AP: "A#{tenant}#{agent}", AS: "{state}#{due}#{id}"}
+reads:
+  mine:
+    find: Ticket
+    args: {tenant: string 1..9, agent: string 1..9, until: date}
+    where: tenant == args.tenant && agent == args.agent && due <= args.until
+    order: due
+    page: 50
+    allow: true
+"##;
+
+#[tokio::test]
+async fn an_agents_list_takes_the_exact_index_with_estimates_and_without() {
+    let indexes = "    byTenant: {partition: TP, sort: TS}\n    byAgent: {partition: AP, sort: AS}\n";
+    let estimates = "estimates:\n  Ticket: {items: 2000, bytes: 200, per: {tenant: 2000, agent: 40, due: 25}}\n";
+    let rows = || {
+        (0..2_000_i64).map(|id| {
+            let states = ["new", "open", "held", "done", "gone"];
+            let state = states.get(usize::try_from(id / 50 % 5).unwrap()).copied().unwrap();
+            row(
+                "Ticket",
+                &[
+                    ("id", Value::N(id.into())),
+                    ("tenant", text("t")),
+                    ("agent", text(format!("a{}", id % 50))),
+                    ("state", text(state)),
+                    ("due", text(format!("2026-01-{:02}", 1 + id / 50 % 28))),
+                    ("note", text("n".repeat(60))),
+                ],
+            )
+        })
+    };
+    let args = [
+        ("tenant", text("t")),
+        ("agent", text("a7")),
+        ("until", text("2026-01-31")),
+    ];
+    for estimates in ["", estimates] {
+        let text = format!("{}{estimates}", model("UTC", indexes, AGENTS));
+        let bench = bench(&text, rows().collect()).await;
+        // Five states of eight tickets each, a block for each; the tenant's tickets are more than ninety.
+        assert_eq!(asked(&bench, "mine", &args).await, (5, 40), "{estimates:?}");
+    }
+}
+
 const EVENTS: &str = r##"
 entities:
   Event:

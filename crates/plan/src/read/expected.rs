@@ -643,6 +643,14 @@ pub fn values_expected(model: &Model, entity: &Entity, part: &KeyPart) -> f64 {
     (rows.count / rows.sharing(&part.path, part.function)).max(1.0)
 }
 
+/// How many values an expression is expected to have in all rows of an entity: of an attribute or its day as estimates and types say, of anything else
+/// one for each row.
+pub fn values_of_expression(model: &Model, entity: &Entity, expr: &Expr) -> f64 {
+    let rows = Rows::of(model, entity);
+    let sharing = path_of(expr).map_or(1.0, |(path, function)| rows.sharing(&path, function));
+    (rows.count / sharing).max(1.0)
+}
+
 /// How many turns a loop over a list, or over found rows, is expected to have.
 pub fn elements_expected(model: &Model, list: &LetValue) -> f64 {
     match list {

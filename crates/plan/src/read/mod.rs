@@ -31,7 +31,7 @@ pub use ends::{Ends, KeyEnd, after};
 pub use entry_size::carried_share;
 pub use expected::{
     Expected, LIST_ELEMENTS_USUAL, RANGE_DAYS_USUAL, ROW_BYTES_USUAL, ROWS_SHARING_USUAL, ROWS_USUAL,
-    SHARE_OF_A_CONDITION, elements_expected, share_of_condition, values_expected,
+    SHARE_OF_A_CONDITION, elements_expected, share_of_condition, values_expected, values_of_expression,
 };
 pub use layout::{Held, Layout, ToldBy};
 pub use neighbours::{Neighbour, Neighbours};

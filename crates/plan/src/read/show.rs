@@ -6,9 +6,10 @@ use singlet_model::Model;
 use singlet_model::expression::{ExprKind, Literal};
 use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue, PartFunction, SelectionKind, TallyId};
 
-use super::candidate::{PartValues, Query};
-use super::choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_selection};
+use super::candidate::{PartValues, Query, Why};
+use super::choose::{Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_selection};
 use super::ends::Ends;
+use super::expected::{ROW_BYTES_USUAL, ROWS_SHARING_USUAL, ROWS_USUAL};
 use super::neighbours::{Neighbour, Neighbours};
 use super::sort::{End, EndPoint, SortBound};
 use crate::cost::{Origin, RequestCost, Sizes};
@@ -278,6 +279,9 @@ fn text_of(model: &Model, plan: &ReadPlan, sizes: Option<&Sizes<'_>>, why: bool)
         for part in &combination.parts {
             let label = part.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
             text.push_str(&others_text(&part.plan, &label, why));
+            if why {
+                text.push_str(&assumed_text(model, &part.plan, &label));
+            }
         }
     }
     text
@@ -337,6 +341,53 @@ fn others_text(plan: &SelectionPlan, label: &str, why: bool) -> String {
         }
     }
     text
+}
+
+/// What the figures by which ways were compared rest on, where no estimate says it; nothing where none were.
+fn assumed_text(model: &Model, plan: &SelectionPlan, label: &str) -> String {
+    let compared = |lost: &Lost| matches!(lost.why, Why::Dearer(_) | Why::Pinned(_));
+    let entity = plan.queries.first().and_then(|query| model.entity(query.entity));
+    let Some(entity) = entity.filter(|_| plan.others.iter().any(compared)) else {
+        return String::new();
+    };
+    let source = model.source_of(entity);
+    let estimate = model.estimate(&source.name);
+    let usual = [
+        (estimate.is_none_or(|said| said.items.is_none()), ROWS_USUAL, "rows"),
+        (
+            estimate.is_none_or(|said| said.bytes.is_none()),
+            ROW_BYTES_USUAL,
+            "bytes each",
+        ),
+        (
+            estimate.is_none_or(|said| said.per.is_empty()),
+            ROWS_SHARING_USUAL,
+            "to a value",
+        ),
+    ];
+    let usual = usual.iter().filter(|(is_usual, ..)| *is_usual);
+    let usual: Vec<String> = usual
+        .map(|(_, figure, what)| format!("{} {what}", grouped(*figure)))
+        .collect();
+    match usual.is_empty() {
+        true => String::new(),
+        false => format!(
+            "      {label}no estimate of `{}` says otherwise: {}\n",
+            source.name,
+            usual.join(", ")
+        ),
+    }
+}
+
+/// `100,000`.
+fn grouped(figure: f64) -> String {
+    let digits = format!("{figure:.0}");
+    match digits.len().checked_sub(3).filter(|at| *at > 0) {
+        Some(at) => digits
+            .split_at_checked(at)
+            .map_or_else(String::new, |(thousands, rest)| format!("{thousands},{rest}")),
+        None => digits,
+    }
 }
 
 fn choice_of<'a>(model: &'a Model, query: &Query) -> Option<(&'a KeyChoice, usize)> {

@@ -28,6 +28,28 @@ pub fn following_webhooks<'m>(model: &'m Model, write: &Write) -> Vec<&'m Webhoo
     model.webhooks.iter().filter(follows).collect()
 }
 
+/// Whether a step may do to a row what is followed so.
+pub fn step_is_followed(model: &Model, step: &Step, trigger: &Trigger) -> bool {
+    let mut done = Vec::new();
+    collect(model, std::slice::from_ref(step), &mut done);
+    done.iter().any(|one| one.is_followed_by(model, trigger))
+}
+
+/// The attributes that a step may change in the row that it updates; none where it updates none.
+pub fn changed_attributes(model: &Model, step: &Step) -> BTreeSet<String> {
+    let entity = step.entity().and_then(|id| model.entity(id));
+    match (&step.kind, entity) {
+        (StepKind::Update(_) | StepKind::Upsert(_), Some(entity)) => changed(entity, step),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The states that a step may bring its row to; nothing where any may be.
+pub fn entered_states(model: &Model, step: &Step) -> Option<Vec<String>> {
+    let entity = step.entity().and_then(|id| model.entity(id));
+    entity.map_or(Some(Vec::new()), |entity| entered(entity, step))
+}
+
 /// Writes that run after one another in a circle: each circle once, as the shortest way round from its first write.
 pub fn trigger_cycles(model: &Model) -> Vec<Vec<&Write>> {
     let triggers: Vec<&Write> = model.triggers().map(|(write, _)| write).collect();

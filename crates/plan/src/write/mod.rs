@@ -27,7 +27,9 @@ pub use answered::{AnsweredSteps, answered_steps, only_counts};
 pub use copies::{holder_key, holders};
 pub use cost::{MonthCost, Units, WriteCost, WriteCosts, span_of, write_costs};
 pub use exclusive::exclusive;
-pub use follows::{following_webhooks, following_writes, trigger_cycles};
+pub use follows::{
+    changed_attributes, entered_states, following_webhooks, following_writes, step_is_followed, trigger_cycles,
+};
 pub use needs::{Change, old_values_needed};
 pub use parts::{PartKind, WrittenPart};
 pub use possible::possible_refusals;

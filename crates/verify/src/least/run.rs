@@ -199,7 +199,7 @@ pub fn asked<'a>(bench: &'a Bench, read: &'a Read, scope: Scope<'a>) -> Option<A
 }
 
 /// The attributes that an answer shows; none where it shows all.
-fn shown(read: &Read) -> Option<BTreeSet<String>> {
+pub(super) fn shown(read: &Read) -> Option<BTreeSet<String>> {
     let names = |expr: &Expr| {
         expr.attributes()
             .into_iter()

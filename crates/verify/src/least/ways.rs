@@ -33,30 +33,30 @@ pub struct StoredRow {
 #[derive(Debug)]
 pub struct Table<'m> {
     model: &'m Model,
-    rows: Vec<StoredRow>,
-    places: Vec<Place<'m>>,
+    pub(super) rows: Vec<StoredRow>,
+    pub(super) places: Vec<Place<'m>>,
 }
 
 /// The table, or an index.
 #[derive(Debug)]
-struct Place<'m> {
-    name: &'m str,
+pub(super) struct Place<'m> {
+    pub name: &'m str,
     is_table: bool,
-    is_global: bool,
-    partition: Vec<&'m str>,
-    sort: Vec<&'m str>,
-    projection: &'m Projection,
-    entries: Vec<Entry>,
+    pub is_global: bool,
+    pub partition: Vec<&'m str>,
+    pub sort: Vec<&'m str>,
+    pub projection: &'m Projection,
+    pub entries: Vec<Entry>,
 }
 
 /// One item of a place.
 #[derive(Debug)]
-struct Entry {
+pub(super) struct Entry {
     /// Which of the rows.
-    row: usize,
-    partition: Vec<Value>,
+    pub row: usize,
+    pub partition: Vec<Value>,
     sort: Vec<Value>,
-    bytes: usize,
+    pub bytes: usize,
 }
 
 /// A selection, with the request by which it is made.
@@ -486,7 +486,7 @@ fn projected(item: &Item, is_in: &dyn Fn(&str) -> bool) -> usize {
 }
 
 /// The blocks of 4 KB that so many bytes are read as.
-fn blocks(bytes: usize) -> u64 {
+pub(super) fn blocks(bytes: usize) -> u64 {
     bytes.div_ceil(READ_UNIT_BYTES).max(1) as u64
 }
 

@@ -13,7 +13,7 @@ use crate::generate;
 use crate::shrink::{AsyncShows, smallest_model};
 use crate::smallest::{StoreMaker, declared_settings, kind_of};
 use crate::writes::sequence::{fewest_operations, first_difference, operation_lines};
-use crate::writes::{Draw, ExpectedOutcome, Op, WriteSequence};
+use crate::writes::{Draw, ExpectedOutcome, Op, WriteSequence, WriteSpent};
 
 /// Operations on one table.
 const SEQUENCE: u64 = 100;
@@ -37,6 +37,8 @@ pub struct WriteTally {
     pub writes: usize,
     /// Models in all.
     pub models: usize,
+    /// By write, what its runs took, where costs are compared.
+    pub spent: BTreeMap<String, WriteSpent>,
     /// Whether the store counts otherwise than the plan does, so that costs are not compared.
     pub costs_differ: bool,
 }
@@ -87,6 +89,9 @@ impl WriteTally {
         }
         for (message, count) in other.mistakes {
             *self.mistakes.entry(message).or_default() += count;
+        }
+        for (write, spent) in &other.spent {
+            self.spent.entry(write.clone()).or_default().add(spent);
         }
         self.coverage.add(other.coverage);
     }
@@ -160,6 +165,9 @@ pub async fn sequence_cases(
             }
             Err(what) => return Err(smallest_sequence(text, given, store, ops, what).await),
         }
+    }
+    for (write, spent) in sequence.spent() {
+        tally.spent.entry(write.clone()).or_default().add(spent);
     }
     let done: Vec<&str> = done.iter().map(String::as_str).collect();
     tally.coverage.see(text, "writes", &done);

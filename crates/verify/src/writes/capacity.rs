@@ -1,5 +1,7 @@
 //! What operations consume, against what their plans say.
 
+use std::collections::BTreeMap;
+
 use singlet_item::capacity::{WriteMode, write_units};
 use singlet_item::{Item, item_size_bytes};
 use singlet_model::Model;
@@ -7,8 +9,10 @@ use singlet_model::model::{IdempotencyNeed, Step, Write};
 use singlet_model::types::EntityId;
 use singlet_plan::write::WriteCost;
 use singlet_runtime::{Engine, WriteRequest};
+use singlet_store::Units;
 
 use super::dump;
+use crate::least::writes::least_write;
 
 /// What operations on a table may consume.
 #[derive(Debug)]
@@ -17,6 +21,37 @@ pub(super) struct WriteCapacity {
     ranges: Vec<CapacityRange>,
     /// The write units of the largest item that was ever there: plans count for small ones.
     largest_units: Option<u64>,
+    /// The items before the next operation.
+    items: Vec<Item>,
+    /// What operations took, by write.
+    spent: BTreeMap<String, WriteSpent>,
+}
+
+/// What the runs of one write took, and how much more than the least that was.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WriteSpent {
+    /// Halves of read units, from and to.
+    pub read_halves: Option<(u64, u64)>,
+    /// Write units, from and to.
+    pub write_units: Option<(u64, u64)>,
+    /// The most write units beyond the least; of a bulk operation for each item that differs, rounded up.
+    pub beyond: u64,
+    /// Runs that took less than the least: the enumeration would be wrong.
+    pub below: u64,
+}
+
+impl WriteSpent {
+    /// Both together.
+    pub fn add(&mut self, other: &WriteSpent) {
+        let wider = |one: Option<(u64, u64)>, other: Option<(u64, u64)>| match (one, other) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        };
+        self.read_halves = wider(self.read_halves, other.read_halves);
+        self.write_units = wider(self.write_units, other.write_units);
+        self.beyond = self.beyond.max(other.beyond);
+        self.below += other.below;
+    }
 }
 
 /// What one write may consume, for small items.
@@ -39,7 +74,31 @@ impl WriteCapacity {
                 .map(|(write, cost)| CapacityRange::of(model, write, cost))
                 .collect(),
             largest_units: None,
+            items: Vec::new(),
+            spent: BTreeMap::new(),
         }
+    }
+
+    /// What operations took.
+    pub fn spent(&self) -> &BTreeMap<String, WriteSpent> {
+        &self.spent
+    }
+
+    /// Takes note of what an operation took that brought the table to these items. One that leaves a row as it is checks it alone, and one
+    /// with a key that need not be sent has a record: neither says anything of others.
+    pub fn spend(&mut self, model: &Model, write: &Write, items: &[Item], consumed: Units) {
+        let least = least_write(model, &self.items, items, write.bulk);
+        let over = consumed.write.get().saturating_sub(least.units);
+        let one = WriteSpent {
+            read_halves: Some((consumed.read.halves(), consumed.read.halves())),
+            write_units: Some((consumed.write.get(), consumed.write.get())),
+            beyond: match write.bulk {
+                true => over.div_ceil(least.items.max(1)),
+                false => over,
+            },
+            below: u64::from(consumed.write.get() < least.units),
+        };
+        self.spent.entry(write.name.clone()).or_default().add(&one);
     }
 
     /// Looks at what is there before the first operation.
@@ -57,6 +116,7 @@ impl WriteCapacity {
             .iter()
             .map(|item| write_units(None, Some(item_size_bytes(item)), WriteMode::Single).get());
         self.largest_units = sizes.chain(self.largest_units).chain([1]).max();
+        self.items = items.to_vec();
     }
 
     /// Whether an operation that was done consumed what its plan says, for items as large as they are. A row that stays as it is is

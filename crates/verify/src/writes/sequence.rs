@@ -17,7 +17,7 @@ use crate::smallest::StoreMaker;
 
 use singlet_plan::write::{WriteCost, write_costs};
 
-use super::capacity::WriteCapacity;
+use super::capacity::{WriteCapacity, WriteSpent};
 use super::dump;
 use super::oracle::{ExpectedOutcome, MeantWrite, Oracle};
 use super::request::version_of;
@@ -106,6 +106,11 @@ impl WriteSequence {
         self
     }
 
+    /// What operations took, by write, where they are held to costs.
+    pub fn spent(&self) -> impl Iterator<Item = (&String, &WriteSpent)> {
+        self.costs.iter().flat_map(WriteCapacity::spent)
+    }
+
     /// The model.
     pub fn model(&self) -> &Model {
         &self.judge
@@ -163,7 +168,7 @@ impl WriteSequence {
         // Nobody else is there, so that nothing can be in the way.
         let got = got.unwrap_or(Err(RuntimeError::Conflict));
         let done = got.as_ref().ok().filter(|written| !written.replayed);
-        let consumed = done.map(|written| written.consumed.total().write.get());
+        let consumed = done.map(|written| written.consumed.total());
         let mut explained = self.explains(&mut meant, &got, request.now).await;
         let mut tried = 1;
         while explained.is_err() && tried < CHOICES_TRIED_MAX {
@@ -189,10 +194,13 @@ impl WriteSequence {
         }
         let (made, items) = explained?;
         if let Some(costs) = self.costs.as_mut() {
+            if let Some(consumed) = consumed.filter(|_| !meant.leaves_a_row && request.idempotency_key.is_none()) {
+                costs.spend(&model, write, &items, consumed);
+            }
             costs.see(&items);
             let at = model.writes.iter().position(|known| known.name == write.name);
             if let (Some(consumed), Some(at)) = (consumed, at) {
-                costs.compare(at, &request, consumed, meant.leaves_a_row)?;
+                costs.compare(at, &request, consumed.write.get(), meant.leaves_a_row)?;
             }
         }
         meant.put(&made);
