@@ -23,7 +23,7 @@ use crate::scenarios::play;
 const NOW: i64 = 1_794_830_400_500;
 
 /// Made-up models in a usual run, and operations on each; `SINGLET_CONSOLE_MODELS` draws more.
-const MODELS: u64 = 10;
+const MODELS: u64 = 6;
 const OPERATIONS: u64 = 25;
 
 fn table_of(engine: &Engine) -> BTreeMap<String, Item> {
