@@ -35,9 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// DynamoDB single-table design, from the decision record to a running service.
 #[derive(Parser)]
 #[command(name = "singlet", version, propagate_version = true, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 nothing to say against it, 1 findings, 2 wrong usage or a file that cannot be read."
-)]
+#[command(after_help = "Exit codes: 0 nothing found, 1 findings, 2 wrong usage or a file that cannot be read.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -11,7 +11,7 @@ use crate::{commands, exit, source};
 /// What becomes of a model with errors of design rules.
 #[derive(Clone, Copy, clap::Args)]
 pub struct ErrorArgs {
-    /// Run the model though design rules find errors in it. What they find, callers will meet.
+    /// Run the model even though design rules find errors in it. Callers will run into what they find.
     #[arg(long)]
     pub accept_errors: bool,
 }

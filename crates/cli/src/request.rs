@@ -11,10 +11,10 @@ use singlet_runtime::{Attributes, Caller, claim_from_text, claim_type, values};
 /// Who calls.
 #[derive(Args)]
 pub struct CallerArgs {
-    /// Who calls: the caller's id. Nobody, unless said.
+    /// Who calls: the caller's id. Nobody, unless given.
     #[arg(long = "as", value_name = "ID")]
     id: Option<String>,
-    /// Another claim of the caller by the model's name, `role=admin`; a list has commas: `groups=desk,night`.
+    /// Another claim of the caller, by its name in the model: `role=admin`; a list takes commas: `groups=desk,night`.
     #[arg(long = "claim", value_name = "NAME=VALUE")]
     claims: Vec<String>,
 }

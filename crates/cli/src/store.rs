@@ -14,7 +14,7 @@ use crate::place::Place;
 /// Where the data is.
 #[derive(Args)]
 pub struct StoreArgs {
-    /// `memory`, `embedded:DIR` for a folder that survives, or `dynamodb`.
+    /// `memory`, `embedded:DIR` for a folder that keeps the data, or `dynamodb`.
     #[arg(
         long,
         global = true,
@@ -23,10 +23,10 @@ pub struct StoreArgs {
         value_name = "STORE"
     )]
     store: String,
-    /// With `dynamodb`: another endpoint than the region's own.
+    /// With `dynamodb`: an endpoint other than the region's own.
     #[arg(long, global = true, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
     endpoint_url: Option<String>,
-    /// With `dynamodb`: the region; what the environment says, unless given.
+    /// With `dynamodb`: the region; taken from the environment unless given.
     #[arg(long, global = true, env = "SINGLET_REGION", value_name = "REGION")]
     region: Option<String>,
     /// A value for one of the model's `settings`.
@@ -128,7 +128,7 @@ pub async fn open_table(
         OpenError::Failed(_) => format!("table `{table}` of `{}`: {error}", model.name),
         OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..) => {
             format!(
-                "table `{table}` is not for this `{}`: {error}\n{}",
+                "table `{table}` does not fit this model `{}`: {error}\n{}",
                 model.name,
                 way_out(place, &error, used_for)
             )
@@ -150,9 +150,9 @@ fn way_out(place: &Place, error: &OpenError, used_for: TableUse) -> String {
         _ => "`singlet load MODEL rows.jsonl --store embedded:NEW-FOLDER`",
     };
     let mut ways = vec![
-        "go on with the model that wrote the rows".to_owned(),
-        format!("see what must be done to the rows, and how: `singlet diff MODEL --store {store}`"),
-        format!("take the rows along: `singlet dump MODEL --store {store} > rows.jsonl`, {elsewhere}"),
+        "keep using the model that wrote the rows".to_owned(),
+        format!("see what has to be done to the rows, and how: `singlet diff MODEL --store {store}`"),
+        format!("carry the rows over: `singlet dump MODEL --store {store} > rows.jsonl`, {elsewhere}"),
     ];
     match (error, used_for, place) {
         (OpenError::Model(_), TableUse::Reading | TableUse::Writing, _) => ways.push(

@@ -144,7 +144,7 @@ async fn api(console: &Arc<Console>, asked: &str, request: ConsoleRequest) -> Re
     let token = gate::session_cookie(&parts.headers, &cookie);
     let operator = token.as_ref().and_then(|token| console.sessions.seen(token, now));
     let Some(operator) = operator else {
-        let detail = "sign in with the link that the terminal shows";
+        let detail = "sign in with the link that the service printed in its terminal";
         return Err(ConsoleError::new(StatusCode::UNAUTHORIZED, "signed_out", detail));
     };
     if (asked, &parts.method) == ("session", &Method::DELETE) {
@@ -194,7 +194,7 @@ async fn api(console: &Arc<Console>, asked: &str, request: ConsoleRequest) -> Re
 }
 
 fn not_a_link() -> ConsoleError {
-    let detail = "this link was used, is too old, or is none; have a new one said in the terminal";
+    let detail = "this link was already used, is too old, or is no link at all; have a new one printed in the terminal";
     ConsoleError::new(StatusCode::UNAUTHORIZED, "not_a_link", detail)
 }
 

@@ -13,13 +13,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::Response;
 use futures_util::future::BoxFuture;
 use singlet_item::Value;
-use singlet_model::model::{IdempotencyNeed, Read, Step, StepKind, Write};
-use singlet_runtime::values::json_text;
-use singlet_runtime::{Answer, Attributes, Caller, Memory, Precondition, Refused, Request, RuntimeError, WriteRequest};
+use singlet_model::model::Read;
+use singlet_runtime::{Answer, Attributes, Caller, Memory, Request, RuntimeError, WriteRequest};
 use singlet_store::Consumed;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::{self, Admission, RequestBytes, overloaded_problem};
+use crate::admission::{self, Admission, RequestBytes};
 use crate::clock::Clock;
 use crate::etag;
 use crate::long_reads::LongReads;
@@ -27,12 +26,13 @@ use crate::metrics::OperationLabels;
 use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
 use crate::query::{PageParameters, QueryParameters, TICKET, answers_pages};
 use crate::rate::RateLeft;
+use crate::refusals::{internal_problem, problem_of, problem_of_read};
 use crate::routing::{FoundRoute, RouteEndpoint};
 use crate::settings::Limits;
 use crate::system::System;
 use crate::ticket::{self, NEW_TICKET, TICKET_HEADER};
 use crate::watch::{self, AnswerForm, Watchers, Watching};
-use crate::{answer, body, input, problem};
+use crate::{answer, body, input};
 
 /// A request, its path without the system's prefix.
 #[derive(Clone)]
@@ -130,7 +130,7 @@ impl<'a> RequestCall<'a> {
         self.of.operation.clone_from(&endpoint.name);
         let caller = caller?;
         let admitted = system.engine.admits(&endpoint.name, &caller, self.service.clock.now());
-        admitted.map_err(|error| self.problem(error, incoming.request_id))?;
+        admitted.map_err(|error| problem_of(self.system, &self.of.operation, error, incoming.request_id))?;
         match endpoint.is_write {
             true => self.write(endpoint, &found, &query, caller, (incoming, body)).await,
             false => self.read(endpoint, &found, &query, caller, incoming).await,
@@ -248,15 +248,8 @@ impl<'a> RequestCall<'a> {
             Some(answered) => answered,
             None => self.read_waiting(endpoint, request, (place, &held), incoming).await?,
         };
-        let mut given = outcome.map_err(|error| match error {
-            // Nothing is stored under a key that no table holds.
-            RuntimeError::Store(error) if error.is_too_large() => Problem::new(
-                StatusCode::BAD_REQUEST,
-                "invalid_input",
-                "a value is longer than a key can be",
-            ),
-            error => self.problem(error, incoming.request_id),
-        })?;
+        let mut given =
+            outcome.map_err(|error| problem_of_read(system, &self.of.operation, error, incoming.request_id))?;
         self.consumed = std::mem::take(&mut given.consumed);
         // The next page needs no other ticket.
         let asked = asks_ticket.then(|| query.without_ticket());
@@ -323,7 +316,7 @@ impl<'a> RequestCall<'a> {
             clock: self.service.clock.clone(),
             time_max: self.service.limits.operation_time_max,
         };
-        let problem = |error| self.problem(error, incoming.request_id);
+        let problem = |error| problem_of(self.system, &self.of.operation, error, incoming.request_id);
         watch::respond_events(watching, self.service.watchers, problem).await
     }
 
@@ -368,8 +361,8 @@ impl<'a> RequestCall<'a> {
         if !errors.is_empty() {
             return Err(Problem::invalid(errors));
         }
-        let idempotency_key = idempotency_key(write, &incoming.headers)?;
-        let precondition = precondition(write, &incoming.headers)?;
+        let idempotency_key = etag::write_key(write, &incoming.headers)?;
+        let precondition = etag::write_precondition(write, &incoming.headers)?;
         let request = WriteRequest {
             args,
             caller,
@@ -388,126 +381,9 @@ impl<'a> RequestCall<'a> {
         let (mut written, held) = outcome
             .map_err(|_| too_slow())?
             .map_err(|ended| panicked(ended, &self.of.operation, incoming.request_id))?
-            .map_err(|error| self.problem(error, incoming.request_id))?;
+            .map_err(|error| problem_of(self.system, &self.of.operation, error, incoming.request_id))?;
         self.consumed = std::mem::take(&mut written.consumed);
         Ok(answer::write_response(written, system.location(&write.name), held))
-    }
-
-    /// A rule of the model said no: its name is the type, and what the model shows stands beside it.
-    fn refusal(&self, refused: Refused) -> Problem {
-        let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::CONFLICT);
-        let shown: Vec<String> = refused
-            .shown
-            .iter()
-            .map(|(name, value)| format!("{name} is {}", json_text::of(value)))
-            .collect();
-        let detail = match shown.is_empty() {
-            true => problem::title_of(&refused.name),
-            false => format!("{}: {}", problem::title_of(&refused.name), shown.join(", ")),
-        };
-        let mut problem = Problem {
-            name: refused.name.into(),
-            namespace: Some(self.system.name.clone()),
-            ..Problem::new(status, "", detail)
-        };
-        for (name, value) in refused.shown {
-            problem = problem.member(&name, value);
-        }
-        problem
-    }
-
-    /// What is said of a failure. Only what the model shows is told; the rest is in the log.
-    fn problem(&self, error: RuntimeError, request_id: &str) -> Problem {
-        match error {
-            RuntimeError::Request(reason) => Problem::new(StatusCode::BAD_REQUEST, "invalid_input", reason),
-            RuntimeError::Evaluate(error) => Problem::new(
-                StatusCode::BAD_REQUEST,
-                "out_of_range",
-                format!("a value leaves its range: {error}"),
-            ),
-            RuntimeError::Cursor => {
-                let place = RequestPlace::Query("cursor".to_owned());
-                let detail = "this cursor does not belong to this request";
-                Problem {
-                    errors: Box::new(FieldErrors::one(FieldError::new(place, detail))),
-                    ..Problem::new(StatusCode::BAD_REQUEST, "invalid_cursor", detail)
-                }
-            }
-            RuntimeError::Unauthenticated => self.system.authenticator.missing(),
-            RuntimeError::Forbidden => Problem::new(StatusCode::FORBIDDEN, "forbidden", "this caller may not do this"),
-            RuntimeError::NotFound => Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such row"),
-            RuntimeError::Several(_) => {
-                let detail = "more than one row fits where one is expected";
-                Problem::new(StatusCode::CONFLICT, "several_rows", detail)
-            }
-            RuntimeError::Refused(refused) => self.refusal(*refused),
-            RuntimeError::Conflict => conflict(),
-            RuntimeError::VersionMismatch => version_differs(),
-            RuntimeError::VersionRequired => {
-                let detail = "`If-Match` must say which version of the row is meant";
-                let place = RequestPlace::Header("If-Match".to_owned());
-                Problem {
-                    errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
-                    ..Problem::new(StatusCode::PRECONDITION_REQUIRED, "version_required", detail)
-                }
-            }
-            RuntimeError::IdempotencyKeyReused => {
-                let detail = "this idempotency key was used before, with another request";
-                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
-            }
-            RuntimeError::TooManyRows { .. } => {
-                Problem::new(StatusCode::BAD_REQUEST, "too_many_rows", error.to_string())
-            }
-            RuntimeError::TooSlow { .. } => {
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "read_too_slow", error.to_string())
-                    .header(header::RETRY_AFTER, "1")
-            }
-            RuntimeError::TallyNotKept { ref reason, .. } => {
-                let (code, wait) = match reason {
-                    None => ("tally_not_counted_yet", "1"),
-                    Some(_) => ("tally_not_kept", "60"),
-                };
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).header(header::RETRY_AFTER, wait)
-            }
-            RuntimeError::SearchBehind { is_ready } => {
-                let code = match is_ready {
-                    true => "search_behind",
-                    false => "search_not_ready",
-                };
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).header(header::RETRY_AFTER, "1")
-            }
-            RuntimeError::SearchNotFollowed => Problem::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "search_not_followed",
-                error.to_string(),
-            )
-            .header(header::RETRY_AFTER, "60"),
-            RuntimeError::NoRoom => overloaded_problem(error.to_string()),
-            RuntimeError::AlreadyDone => {
-                let detail =
-                    "this was done before under this idempotency key; its answer is kept for callers with an id";
-                Problem::new(StatusCode::CONFLICT, "already_done", detail)
-            }
-            RuntimeError::Store(error) => store_problem(&self.of.operation, request_id, &error),
-            RuntimeError::Internal(reason) => {
-                tracing::error!(
-                    request_id,
-                    operation = self.of.operation,
-                    reason,
-                    "a mistake of Singlet"
-                );
-                internal_problem()
-            }
-            RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
-                tracing::error!(
-                    request_id,
-                    operation = self.of.operation,
-                    reason,
-                    "what is stored is not as the model has it"
-                );
-                internal_problem()
-            }
-        }
     }
 }
 
@@ -521,79 +397,9 @@ fn panicked(ended: tokio::task::JoinError, operation: &str, request_id: &str) ->
     internal_problem()
 }
 
-fn conflict() -> Problem {
-    let detail = "other requests keep changing the same rows; send it again";
-    Problem::new(StatusCode::CONFLICT, "conflict", detail).header(header::RETRY_AFTER, "1")
-}
-
-fn store_problem(operation: &str, request_id: &str, error: &singlet_store::StoreError) -> Problem {
-    if error.is_conflict() {
-        return conflict();
-    }
-    if error.is_too_large() {
-        return Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "too_large",
-            "the row or its key would be larger than a table holds",
-        );
-    }
-    tracing::error!(request_id, operation, %error, "the store failed");
-    // What a client may have caused was refused before: a request that no store takes is a mistake of this service.
-    if error.is_bad_request() {
-        return internal_problem();
-    }
-    let detail = match error.told() {
-        Some(told) => told,
-        None if error.is_throttled() => "the store is busy",
-        None => "the store cannot be reached",
-    };
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).header(header::RETRY_AFTER, "1")
-}
-
-fn idempotency_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    if write.idempotency.need == IdempotencyNeed::None || write.idempotency.key.is_some() {
-        return Ok(None);
-    }
-    let key = etag::idempotency_key(headers)?;
-    if key.is_none() && write.idempotency.need == IdempotencyNeed::Required {
-        let detail = "this operation needs an `Idempotency-Key` header";
-        let place = RequestPlace::Header("Idempotency-Key".to_owned());
-        return Err(Problem {
-            errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
-            ..Problem::new(StatusCode::BAD_REQUEST, "idempotency_key_required", detail)
-        });
-    }
-    Ok(key)
-}
-
-fn precondition(write: &Write, headers: &HeaderMap) -> Result<Precondition, Problem> {
-    let asked = etag::precondition_of(headers)?;
-    let needs_row = matches!(asked, Precondition::Present | Precondition::Version(_));
-    let creates = |step: &&Step| matches!(step.kind, StepKind::Create(_));
-    // What is only made has no version before.
-    match needs_row && write.all_steps().iter().all(creates) {
-        true => Err(version_differs()),
-        false => Ok(asked),
-    }
-}
-
-/// The row is not of the version that `If-Match` names, or is there against `If-None-Match`.
-fn version_differs() -> Problem {
-    let detail = "the row is not as `If-Match` or `If-None-Match` says";
-    Problem::new(StatusCode::PRECONDITION_FAILED, "version_differs", detail)
-}
-
 fn too_slow() -> Problem {
     let detail = "this took too long; whether it was done is not known";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).header(header::RETRY_AFTER, "1")
-}
-
-pub fn internal_problem() -> Problem {
-    Problem::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "internal",
-        "something is wrong here; the log says what",
-    )
 }
 
 fn options(allow: &str) -> Response {

@@ -1,12 +1,13 @@
 //! Entity tags: the version of a row, and what requests say of it.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use singlet_item::{Number, Value};
-use singlet_model::model::Entity;
+use singlet_model::model::{Entity, IdempotencyNeed, Step, StepKind, Write};
 use singlet_model::types::Type;
 use singlet_runtime::Precondition;
 
 use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
+use crate::refusals::version_differs;
 
 /// How many tags are looked at.
 const TAGS_MAX: usize = 32;
@@ -126,6 +127,43 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         return Err(Problem::invalid(FieldErrors::one(FieldError::new(place, detail))));
     }
     Ok(Some(inside.to_owned()))
+}
+
+/// The idempotency key of a write: none where the write takes none, or makes its own.
+///
+/// # Errors
+///
+/// Where it is not as it should be, or is missing though the write needs one.
+pub fn write_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    if write.idempotency.need == IdempotencyNeed::None || write.idempotency.key.is_some() {
+        return Ok(None);
+    }
+    let key = idempotency_key(headers)?;
+    if key.is_none() && write.idempotency.need == IdempotencyNeed::Required {
+        let detail = "this operation needs an `Idempotency-Key` header";
+        let place = RequestPlace::Header("Idempotency-Key".to_owned());
+        return Err(Problem {
+            errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
+            ..Problem::new(StatusCode::BAD_REQUEST, "idempotency_key_required", detail)
+        });
+    }
+    Ok(key)
+}
+
+/// What a request says of the row that a write changes.
+///
+/// # Errors
+///
+/// Where a header is not as it should be, or names a version of a row that the write makes.
+pub fn write_precondition(write: &Write, headers: &HeaderMap) -> Result<Precondition, Problem> {
+    let asked = precondition_of(headers)?;
+    let needs_row = matches!(asked, Precondition::Present | Precondition::Version(_));
+    let creates = |step: &&Step| matches!(step.kind, StepKind::Create(_));
+    // What is only made has no version before.
+    match needs_row && write.all_steps().iter().all(creates) {
+        true => Err(version_differs()),
+        false => Ok(asked),
+    }
 }
 
 #[cfg(test)]

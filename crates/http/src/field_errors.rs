@@ -50,6 +50,18 @@ impl FieldError {
         }
     }
 
+    /// Where and what, as one sentence.
+    pub(crate) fn in_words(&self) -> String {
+        let name = match &self.place {
+            RequestPlace::Body(pointer) => pointer.trim_start_matches('/'),
+            RequestPlace::Query(name) | RequestPlace::Path(name) | RequestPlace::Header(name) => name,
+        };
+        match name.is_empty() {
+            true => self.detail.clone(),
+            false => format!("`{name}`: {}", self.detail),
+        }
+    }
+
     fn json(&self) -> Json {
         let detail = shorten_text(&self.detail, TEXT_CHARS_MAX);
         match &self.place {

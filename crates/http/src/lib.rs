@@ -37,6 +37,7 @@ pub mod problem;
 mod proxies;
 pub mod query;
 pub mod rate;
+pub mod refusals;
 pub mod routing;
 mod server;
 mod service;

@@ -63,7 +63,7 @@ impl Problem {
     /// Input that is not as the model has it.
     pub fn invalid(errors: FieldErrors) -> Self {
         let detail = match (errors.shown(), errors.found()) {
-            ([one], 1) => one.detail.clone(),
+            ([one], 1) => one.in_words(),
             (_, found) => format!("{found} values are wrong"),
         };
         Problem {

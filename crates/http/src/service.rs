@@ -19,13 +19,14 @@ use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 
 use crate::admission::Admission;
-use crate::call::{DEBUG, Incoming, RequestCall, Surroundings, internal_problem};
+use crate::call::{DEBUG, Incoming, RequestCall, Surroundings};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections, counted_as};
 use crate::console::{AnswerConsole, ConsoleRequest, is_of_console};
 use crate::long_reads::LongReads;
 use crate::metrics::{Metrics, OperationLabels};
 use crate::problem::Problem;
+use crate::refusals::internal;
 use crate::settings::Settings;
 use crate::surfaces::Surfaces;
 use crate::system::System;

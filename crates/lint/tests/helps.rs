@@ -282,6 +282,12 @@ const PROPOSALS: &[Proposal] = &[
         &[("\"DUEDATE#{args.to}#\"", "\"DUEDATE#{args.to}$\"")],
     ),
     (
+        "order-not-given",
+        "reads",
+        "`{ordered(title)}`",
+        &[("TITLE#{title}#{isbn}", "TITLE#{ordered(title)}#{isbn}")],
+    ),
+    (
         "put-overwrites",
         "writes",
         "`condition: true`",

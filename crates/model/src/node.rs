@@ -2,7 +2,7 @@
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Fix};
 use crate::entries::Entries;
 use crate::rules;
 use crate::source::{SOURCE_BYTES_MAX, Source, Span};
@@ -333,6 +333,7 @@ impl NodeReader<'_> {
         let help = syntax_help(self.source.text(), at);
         let mut diagnostic = Diagnostic::new(&rules::YAML_SYNTAX, Span::new(at, at), message);
         diagnostic.help = help;
+        diagnostic.fix = quoted_whole(self.source.text(), at);
         self.report(diagnostic);
     }
 
@@ -372,6 +373,9 @@ fn syntax_help(text: &str, at: usize) -> Option<String> {
     let line = text.get(line_start..)?.lines().next()?;
     let (_, value) = line.split_once(": ")?;
     let value = value.trim();
+    if let Some(help) = quoted_beginning_help(value) {
+        return Some(help);
+    }
     let braces = value.contains('{') || value.contains('[') || value.contains('}') || value.contains(']');
     if braces && !value.starts_with(['"', '\'']) {
         return Some("quote templates, and expressions that contain `,` `[` `]` `{` `}`".to_owned());
@@ -380,6 +384,43 @@ fn syntax_help(text: &str, at: usize) -> Option<String> {
         return Some("quote a text that contains `: `, such as an expression with `? :`".to_owned());
     }
     None
+}
+
+/// A value without the comment behind it that begins with a text in quotes and goes on: for YAML it ends with the quote, and what
+/// follows is too much.
+fn quoted_beginning(value: &str) -> Option<&str> {
+    let quote = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
+    let (_, rest) = value.get(1..)?.split_once(quote)?;
+    let rest = rest.trim_start();
+    let is_expression = !rest.is_empty() && !rest.starts_with(['#', ',', '}', ']', ':']);
+    is_expression.then(|| value.split(" #").next().unwrap_or(value).trim_end())
+}
+
+/// The value that goes on behind its quote, all of it in quotes; only where it is the rest of its line.
+fn quoted_whole(text: &str, at: usize) -> Option<Fix> {
+    let line_start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text.get(line_start..)?.lines().next()?;
+    let (name, value) = line.split_once(": ")?;
+    let whole = quoted_beginning(value.trim_start())?;
+    if whole.contains('\'') || name.contains(['{', '[']) {
+        return None;
+    }
+    let start = line_start + name.len() + ": ".len() + (value.len() - value.trim_start().len());
+    Some(Fix {
+        span: Span::new(start, start + whole.len()),
+        replacement: format!("'{whole}'"),
+    })
+}
+
+fn quoted_beginning_help(value: &str) -> Option<String> {
+    let whole = quoted_beginning(value)?;
+    Some(match whole.contains('\'') {
+        true => {
+            "put the whole expression in quotes of the other kind, or in a `>-` block: it begins with a text in quotes"
+                .to_owned()
+        }
+        false => format!("put the whole expression in single quotes, `'{whole}'`: it begins with a text in quotes"),
+    })
 }
 
 fn duplicate_key(key: &Text, first: Span) -> Diagnostic {

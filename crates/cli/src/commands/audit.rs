@@ -23,11 +23,11 @@ const PRICED_REGION: &str = "us-east-1";
 /// The most segments that are scanned side by side.
 const SEGMENTS_MAX: u32 = 64;
 
-/// Hold every item of a model's table against the model.
+/// Check every item of a model's table against the model.
 ///
-/// Values, keys, index keys, computed attributes, expiry, mirrors, guards, copies, versions, references: each finding is told with its key, what is there
-/// and what should be. What concerns two items is read again together before it is reported, so that a table may be audited while it is written to. What is
-/// only worth knowing, such as attributes that the model does not have, is a note. It says first how much it will read.
+/// It checks values, keys, index keys, computed attributes, expiry, mirrors, guards, copies, versions and references. Each finding comes with its key, what
+/// is there and what should be. Findings about two items are read again together before they are reported, so that a table may be audited while it is
+/// written to. What is merely worth knowing, such as attributes that the model does not have, is a note. It first says how much it will read.
 #[derive(Args)]
 #[command(
     after_help = "Exit codes: 0 nothing is wrong (notes apart) or all of it was mended, 1 something is, 2 it could not be looked at."
@@ -62,7 +62,7 @@ pub struct Audit {
     /// With `--repair`: where to keep what items were before, as lines that `singlet load --as-is` puts back. A new file beside you unless said.
     #[arg(long, requires = "repair", value_name = "FILE")]
     images: Option<PathBuf>,
-    /// How it is shown.
+    /// The format of the output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
@@ -138,10 +138,10 @@ impl Audit {
             Err(error @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..))) => {
                 if self.repair {
                     return Err(fail(&format!(
-                        "nothing is mended: the table is not for this model: {error}"
+                        "nothing is repaired: the table does not fit this model: {error}"
                     )));
                 }
-                eprintln!("note: the table is not for this model, so that much may not fit: {error}");
+                eprintln!("note: the table does not fit this model, so there may be many findings: {error}");
             }
             Err(error) => return Err(fail(&error.to_string())),
         }

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use singlet_item::{Number, Value};
+use singlet_model::Model;
+use singlet_model::expression::ExprKind;
+use singlet_plan::show::expression_in;
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Answer, Attributes, Caller, Engine, Request, RuntimeError, TableUse, WriteRequest, Written};
 
@@ -23,7 +26,7 @@ const CELL_CHARS_MAX: usize = 40;
 ///
 /// `singlet call systems/todo/model.yaml tasksByStatus status=pending --as ada --sample`
 ///
-/// Arguments are `name=value`, or `name:=JSON` for lists, maps and null. A write that a rule refuses says its name.
+/// Arguments are `name=value`, or `name:=JSON` for lists, maps and null. If a rule refuses a write, its name is shown.
 #[derive(Args)]
 pub struct Call {
     /// The model file.
@@ -38,14 +41,14 @@ pub struct Call {
     /// Rows in a page.
     #[arg(long)]
     limit: Option<usize>,
-    /// Where an earlier page ended.
+    /// The cursor of an earlier page, to go on from there.
     // Any letter of base64 may be its first.
     #[arg(long, allow_hyphen_values = true)]
     cursor: Option<String>,
-    /// Of a write: by which a retry is told from a new request.
+    /// For a write: the idempotency key, which tells a retry from a new request.
     #[arg(long, value_name = "TEXT")]
     key: Option<String>,
-    /// Of a write: the version that the row must have.
+    /// For a write: the version that the row must have.
     #[arg(long, value_name = "NUMBER")]
     if_version: Option<i64>,
     /// Load the model's sample data first.
@@ -136,7 +139,7 @@ impl Call {
             (of_reads, "write")
         };
         match wrong.into_iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(format!("`{flag}` says nothing here: `{}` is a {what}", self.name)),
+            Some((flag, _)) => Err(format!("`{flag}` has no effect here: `{}` is a {what}", self.name)),
             None => Ok(()),
         }
     }
@@ -154,7 +157,7 @@ impl Call {
                 let predicted = predicted(engine, &self.name, &request);
                 Ok(super::print(&shown(&answer, &predicted, self.format)))
             }
-            Err(error) => Err(refused(&error)),
+            Err(error) => Err(self.refused(engine.model(), &request.caller, &error)),
         }
     }
 
@@ -168,9 +171,53 @@ impl Call {
         };
         match engine.write(&self.name, &request).await {
             Ok(written) => Ok(super::print(&written_text(&written, self.format))),
-            Err(error) => Err(refused(&error)),
+            Err(error) => Err(self.refused(engine.model(), &request.caller, &error)),
         }
     }
+
+    /// Says why nothing came of it.
+    fn refused(&self, model: &Model, caller: &Caller, error: &RuntimeError) -> ExitCode {
+        let code = refused(error);
+        let is_admission = matches!(error, RuntimeError::Forbidden | RuntimeError::Unauthenticated);
+        if is_admission && let Ok(operation) = request::named(model, &self.name) {
+            for help in admission_help(model, operation, caller) {
+                eprintln!("help: {help}");
+            }
+        }
+        code
+    }
+}
+
+/// Whom an operation admits, and what of that the caller does not say. Whoever calls has the model before them, so nothing is given away.
+fn admission_help(model: &Model, operation: Operation<'_>, caller: &Caller) -> Vec<String> {
+    let (name, allow) = match operation {
+        Operation::Read(read) => (&read.name, &read.allow),
+        Operation::Write(write) => (&write.name, &write.allow),
+    };
+    let mut help = vec![format!(
+        "`{name}` says `allow: {}`",
+        expression_in(&model.catalog, allow)
+    )];
+    let mut unsaid: Vec<String> = Vec::new();
+    if !caller.authenticated {
+        unsaid.push("`--as ID`".to_owned());
+    }
+    allow.walk(&mut |part| {
+        if let ExprKind::Caller(claim) = &part.kind
+            && claim != "authenticated"
+            && !caller.claims.contains_key(claim)
+        {
+            let flag = match claim.as_str() {
+                "id" => "`--as ID`".to_owned(),
+                claim => format!("`--claim {claim}=…`"),
+            };
+            unsaid.extend(Some(flag).filter(|flag| !unsaid.contains(flag)));
+        }
+    });
+    if !unsaid.is_empty() {
+        help.push(format!("the caller may lack something: {}", unsaid.join(", ")));
+    }
+    help
 }
 
 /// Says why nothing came of it.
@@ -271,8 +318,13 @@ fn shown(answer: &Answer, predicted: &[String], format: Format) -> String {
         None => "null\n".to_owned(),
     };
     text.push_str(&format!(
-        "{} read units; predicted: {}\n",
+        "{} {}; predicted: {}\n",
         units.read,
+        if units.read.to_string() == "1" {
+            "read unit"
+        } else {
+            "read units"
+        },
         predicted.join(" + ")
     ));
     if let Some(next) = &answer.next {

@@ -10,7 +10,7 @@ use singlet_cost::{capacity, capacity_assumptions, capacity_text, expected_opera
 use super::cost::PriceArgs;
 use crate::model;
 
-/// Show the units a second that a model needs by its estimates, what to provision, and when the busiest partition throttles.
+/// Show the units a second that a model needs at its estimates, what to provision, and when the busiest partition throttles.
 ///
 /// `singlet capacity systems/ecobid/model.yaml`
 #[derive(Args)]
@@ -19,7 +19,7 @@ pub struct Capacity {
     model: PathBuf,
     #[command(flatten)]
     prices: PriceArgs,
-    /// How it is shown.
+    /// The format of the output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

@@ -33,8 +33,8 @@ const LAG_CHANGES_MAX: usize = 10_000;
 
 /// Show what happened to the rows of a model's table.
 ///
-/// The table needs a stream; `stream: both_images` has rows before and after. While a service runs on a folder, it is the service
-/// that is asked.
+/// The table needs a stream; with `stream: both_images`, rows are shown before and after. While a service has the folder open, the
+/// command asks the service.
 #[derive(Args)]
 pub struct Changes {
     /// The model file.
@@ -61,7 +61,7 @@ enum Action {
     Repair(repair::Repair),
 }
 
-/// Say how far every follower is.
+/// Show how far every follower has come.
 ///
 /// The exit code is 1 where changes were gone before a follower came to them.
 #[derive(Args)]

@@ -25,7 +25,7 @@ pub struct Check {
     /// How findings are shown.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Also fail on these.
+    /// Also fail on findings of this severity.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     deny: Option<Denied>,
     /// Also show hints: facts about a sound design that are worth knowing.

@@ -15,7 +15,7 @@ use crate::{exit, model, source};
 /// The most bytes of a file of prices.
 const PRICES_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Show what a model costs in a month by its estimates, or what a change of it costs more.
+/// Show what a model costs a month at its estimates, or how much more a changed model costs.
 ///
 /// `singlet cost systems/wardrobe/model.yaml`
 ///
@@ -34,7 +34,7 @@ pub struct Cost {
     /// Fail (exit code 1) when the change costs more than this share more, such as 0.1.
     #[arg(long, value_name = "SHARE", requires = "new")]
     max_increase: Option<f64>,
-    /// How it is shown.
+    /// The format of the output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -42,7 +42,7 @@ pub struct Cost {
 /// Which prices.
 #[derive(Args)]
 pub struct PriceArgs {
-    /// The prices of a team or a region, in a file.
+    /// A file with the prices of a team or a region.
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
     /// The region; its prices must be known, or given.

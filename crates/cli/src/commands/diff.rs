@@ -21,13 +21,13 @@ use crate::store::{StoreArgs, given_pairs, given_settings};
 use crate::table::counted;
 use crate::{exit, model};
 
-/// Show what a change of a model means for stored rows, for clients and for the bill, before it is made.
+/// Show what a change to a model means for stored rows, for clients and for the bill, before you make it.
 ///
 /// `singlet diff model.yaml new.yaml`, or `singlet diff new.yaml --store embedded:data` against the models that wrote the rows of a
 /// table.
 ///
-/// Of each difference it says what must be done to rows (nothing, fill, index, rekey, reshape, drop) and the way: free, bridge,
-/// still, new table. What has another name is the same only where the new model says so with `was:`.
+/// For each difference it says what must be done to the rows (nothing, fill, index, rekey, reshape, drop) and how: free, bridge,
+/// still, new table. A renamed thing counts as the same only where the new model says so with `was:`.
 #[derive(Args)]
 pub struct Diff {
     /// The model as it is; the one that comes, where it is compared with a table.
@@ -37,7 +37,7 @@ pub struct Diff {
     /// Fail (exit code 1) where there is some of these.
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     deny: Vec<Denied>,
-    /// How it is shown.
+    /// The format of the output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Write units a second at which rows would be changed.
@@ -46,7 +46,7 @@ pub struct Diff {
     /// A value that a setting of the old model has, where it is another than in the new one.
     #[arg(long, value_name = "NAME=VALUE")]
     set_old: Vec<String>,
-    /// The prices of a team or a region, in a file; those of us-east-1 unless given.
+    /// A file with the prices of a team or a region; those of us-east-1 unless given.
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
     #[command(flatten)]

@@ -19,9 +19,9 @@ use crate::{exit, store};
 
 /// Check the data in a folder, without changing anything.
 ///
-/// Every page is held against its checksum; every index entry, expiry, total and change is made again from the items and
-/// compared. With models, so are the rows: values, keys, mirrors, guards, copies. While a service has the folder open, it writes a
-/// copy of this moment within the folder, which is looked at and removed; the pages of the files are then not held against their checksums.
+/// Every page is checked against its checksum; every index entry, expiry, total and change is derived again from the items and
+/// compared. Given models, the rows are checked too: values, keys, mirrors, guards, copies. While a service has the folder open, it writes a
+/// copy as of this moment inside the folder, which is checked and removed; the checksums of the files' own pages are then not checked.
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something is, 2 it could not be looked at.")]
 pub struct Doctor {
@@ -29,7 +29,7 @@ pub struct Doctor {
     data: PathBuf,
     /// The models whose rows are in it.
     models: Vec<PathBuf>,
-    /// How it is shown.
+    /// The format of the output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// A value for a model's `settings`, `system.name=value`.
@@ -173,7 +173,7 @@ impl Doctor {
                     Some(&table),
                     None,
                     None,
-                    &format!("it is not for this `{name}`: {error}"),
+                    &format!("it does not fit the model `{name}`: {error}"),
                 );
                 return Ok(());
             }

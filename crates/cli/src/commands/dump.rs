@@ -12,9 +12,9 @@ use crate::{exit, model, private_file};
 
 /// Write the rows of a model's table as lines that `singlet load` takes.
 ///
-/// Mirrors, guards, computed attributes and expired rows are left out: loading makes them anew. Rows are read as this model
-/// has them, whoever wrote them; what it has no name for is said, and the exit code is then 1. While others write, the rows are
-/// not of one moment.
+/// Mirrors, guards, computed attributes and expired rows are left out: loading makes them again. Rows are read as this model
+/// sees them, whoever wrote them; what the model has no name for is reported, and the exit code is then 1. If others write
+/// meanwhile, the rows are not from a single moment.
 #[derive(Args)]
 pub struct Dump {
     /// The model file.

@@ -29,7 +29,7 @@ pub struct Dynamodb {
     /// `memory`, `embedded:DIR` or `dynamodb` [default: embedded:singlet-data]
     #[arg(long, env = "SINGLET_STORE", value_name = "STORE")]
     store: Option<String>,
-    /// With `dynamodb`: another endpoint than the region's own.
+    /// With `dynamodb`: an endpoint other than the region's own.
     #[arg(long, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
     endpoint_url: Option<String>,
     /// The region, of `--store dynamodb` and in ARNs.

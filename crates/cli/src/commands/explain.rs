@@ -9,7 +9,7 @@ use singlet_model::diagnostic::nearest;
 
 use crate::exit;
 
-/// Say what a rule means, why it matters and what to do.
+/// Explain a rule: what it means, why it matters and what to do.
 #[derive(Args)]
 pub struct Explain {
     /// A rule's code or name, such as `K001` or `constant-partition-key`; without one, all rules are listed.

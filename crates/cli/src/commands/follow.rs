@@ -19,7 +19,7 @@ use crate::table::counted;
 use crate::webhooks::WebhookDeployment;
 use crate::{exit, model};
 
-/// Run the writes of a model that run after changes or by the clock, keep its tallies, send its webhooks, and serve nothing.
+/// Run the writes that follow changes or a schedule, keep tallies and send webhooks, without serving.
 ///
 /// A service follows by itself, unless it was started with `--no-follow` or `--read-only`. Several processes may follow one table in
 /// DynamoDB: one of them does, the others wait for it to end. Whatever is killed half-way goes on where it was, and no write runs

@@ -10,12 +10,12 @@ use clap::Args;
 use super::serve::bundled::{self, SYSTEMS};
 use crate::model::fail;
 
-/// Begin a model: a small one that runs at once, or one of the five systems.
+/// Start a model: a small one that runs at once, or one of the five systems.
 ///
-/// Writes `model.yaml`, `sample.jsonl` and `scenarios.yaml`. What is there is never written over.
+/// Writes `model.yaml`, `sample.jsonl` and `scenarios.yaml`. Existing files are never overwritten.
 #[derive(Args)]
 pub struct Init {
-    /// The folder; made where it is missing.
+    /// The folder; created if it does not exist.
     #[arg(default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
     /// One of the systems that come with the command: `todo`, `wardrobe`, `country`, `booking`, `ecobid`.

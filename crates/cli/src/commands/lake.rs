@@ -19,10 +19,10 @@ use crate::{exit, model};
 
 const MILLIS_PER_HOUR: i64 = 60 * 60 * 1_000;
 
-/// Bring every change of a model's rows into a lake: two Delta tables for each entity, one of changes and one of what is.
+/// Write every change to a model's rows to a lake: two Delta tables for each entity, one of changes and one of current rows.
 ///
-/// It begins with all rows, and goes on where the lake is. Killed at any moment, it leaves no change out and has none twice. While a
-/// service runs on a folder, it is the service that is asked. In a folder that no service has open it ends with the last change.
+/// It starts with all rows, and resumes where the lake left off. Killed at any moment, it loses no change and writes none twice. While a
+/// service has the folder open, the command asks the service. Without one, it ends with the last change.
 ///
 /// The exit code is 1 where rows did not fit the model: they are in `_misfits`.
 #[derive(Args)]
@@ -71,7 +71,7 @@ struct LakeReporting {
     /// The folder of lakes, or `s3://BUCKET/PREFIX`; the model's own is in it under its name.
     #[arg(long, env = "SINGLET_LAKE", value_name = "PLACE")]
     from: LakePlace,
-    /// How it is shown.
+    /// The format of the output.
     #[arg(long, value_enum, default_value_t = ReportForm::Text)]
     format: ReportForm,
 }

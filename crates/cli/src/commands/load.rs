@@ -18,12 +18,12 @@ use crate::{exit, model, progress, source};
 
 /// Load rows into a model's table, such as its sample data.
 ///
-/// A line of the file is `{"Entity": {"attribute": value, …}}`. Rows are held to what a create is held to: defaults, first
-/// states, versions and computed attributes are filled in; required attributes, limits, keys and unique values are checked, with
-/// the line of what is wrong. Times may be relative: `now-3d`, `today+7d`.
+/// Each line of the file is `{"Entity": {"attribute": value, …}}`. Rows are checked as a create would be: defaults, first
+/// states, versions and computed attributes are filled in; required attributes, limits, keys and unique values are checked, and
+/// mistakes are reported with their line. Times may be relative: `now-3d`, `today+7d`.
 ///
-/// Nothing is written unless every line is right. Where the table has another row with a key or a unique value, loading stops at
-/// that line and overwrites nothing; rows that are there already are passed over, so that a file can be loaded again.
+/// Nothing is written unless every line is right. If the table already has a different row with the same key or unique value,
+/// loading stops at that line and overwrites nothing; rows that are already there are skipped, so that a file can be loaded again.
 #[derive(Args)]
 pub struct Load {
     /// The model file.

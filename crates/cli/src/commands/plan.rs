@@ -115,7 +115,7 @@ impl Plan {
     fn planned_write(&self, model: &Model, write: &Write) -> Result<String, String> {
         if let Some(first) = self.args.first() {
             return Err(format!(
-                "`{first}` says nothing here: the plan of a write is the same for all arguments"
+                "`{first}` has no effect here: the plan of a write is the same for all arguments"
             ));
         }
         Ok(match self.format {

@@ -49,8 +49,8 @@ pub const DATA_FOLDER: &str = "singlet-data";
 
 /// Serve models over HTTP; without a model, the five systems that come with the command.
 ///
-/// Flags go before environment variables, and those before the configuration file. Tables that are missing in a folder
-/// are made; in DynamoDB they must be there, as the model needs them.
+/// Flags take precedence over environment variables, and those over the configuration file. In a folder, missing tables are
+/// created; in DynamoDB they must exist, with the keys and indexes that the model needs.
 #[derive(Args)]
 pub struct Serve {
     /// The model files.
@@ -58,90 +58,90 @@ pub struct Serve {
     /// Where to listen [default: 127.0.0.1:8080]
     #[arg(long, env = "SINGLET_LISTEN", value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where operators are served: everything, `/metrics`, `/docs`, `/` and `?explain` included. What the service's own address
-    /// shows of those is then what `--surfaces` says, and nothing unless said.
+    /// A second address, for operators, which shows everything: `/metrics`, `/docs`, `/` and `?explain` included. The service's own
+    /// address then shows only what `--surfaces` names, and nothing by default.
     #[arg(long, env = "SINGLET_OPERATOR_LISTEN", value_name = "ADDRESS")]
     operator_listen: Option<String>,
-    /// What is shown beside the operations of the models: `home`, `docs`, `metrics`, `explain`, or `all` or `none`
+    /// What to show besides the operations of the models: `home`, `docs`, `metrics`, `explain`, or `all` or `none`
     /// [default: all]
     #[arg(long, env = "SINGLET_SURFACES", value_name = "NAMES", value_delimiter = ',')]
     surfaces: Vec<String>,
-    /// Show the console at `/console`: `full`, `read-only` without writes, or `off`. Without it, it is shown where the service listens
-    /// on this machine alone, and nowhere else. Where `--surfaces` leaves out `home` or `docs`, it is left out too.
+    /// Show the console at `/console`: `full`, `read-only` for one without writes, or `off`. By default there is a console only where the
+    /// service listens on this machine alone. Where `--surfaces` leaves out `home` or `docs`, there is none.
     #[arg(long, env = "SINGLET_CONSOLE", value_enum, value_name = "MODE", num_args = 0..=1, default_missing_value = "full", require_equals = false)]
     console: Option<console::Mode>,
-    /// A name under which the console is reached, beside the addresses of the machine: that of a proxy in front of it.
+    /// A host name by which the console can be reached, in addition to the machine's addresses: that of a proxy in front of it.
     #[arg(long, env = "SINGLET_CONSOLE_HOST", value_name = "HOST", value_delimiter = ',')]
     console_host: Vec<String>,
-    /// A proxy in front of the service, an address or a network such as `10.0.0.0/8`: who its `Forwarded` or `X-Forwarded-For`
-    /// names is who is counted.
+    /// A proxy in front of the service, an address or a network such as `10.0.0.0/8`: the client is then the one that its
+    /// `Forwarded` or `X-Forwarded-For` names.
     #[arg(long, env = "SINGLET_PROXY", value_name = "NETWORK", value_delimiter = ',')]
     proxy: Vec<String>,
     /// `memory`, `embedded:DIR` or `dynamodb` [default: embedded:singlet-data]
     #[arg(long, env = "SINGLET_STORE", value_name = "STORE")]
     store: Option<String>,
-    /// Where what speaks DynamoDB's protocol listens.
+    /// The endpoint, where it is not the region's own.
     #[arg(long, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
     endpoint_url: Option<String>,
     /// The region of DynamoDB.
     #[arg(long, env = "SINGLET_REGION")]
     region: Option<String>,
-    /// Fill tables that are made with `sample.jsonl` beside the model.
+    /// Fill newly created tables from `sample.jsonl` next to the model.
     #[arg(long)]
     sample: bool,
-    /// Take the tables over: look at every row that is there, and have the tables know these models alone.
+    /// Take the tables over: check every existing row, and have the tables know only these models from then on.
     #[arg(long)]
     adopt: bool,
-    /// Serve models though design rules find errors in them. What they find, callers will meet.
+    /// Serve models even though design rules find errors in them. Callers will run into what they find.
     #[arg(long, env = "SINGLET_ACCEPT_ERRORS")]
     accept_errors: bool,
-    /// Serve the only model at `/` rather than under its name.
+    /// Serve the one model at `/` rather than under its name.
     #[arg(long)]
     at_root: bool,
     /// Refuse every write.
     #[arg(long, env = "SINGLET_READ_ONLY")]
     read_only: bool,
-    /// Run no writes after changes or by the clock: another process does, `singlet follow` or another service on the same table.
+    /// Do not run writes after changes or on a schedule: another process does, `singlet follow` or another service on the same table.
     #[arg(long, env = "SINGLET_NO_FOLLOW")]
     no_follow: bool,
-    /// Bring every change into lakes: a folder or `s3://BUCKET/PREFIX`, with one for each system. Where nothing is followed there is none.
+    /// Write every change to a lake, one for each system, in this folder or `s3://BUCKET/PREFIX`. Not with `--no-follow`.
     #[arg(long, env = "SINGLET_LAKE", value_name = "PLACE")]
     lake: Option<LakePlace>,
-    /// Keep the words by which rows are found in this folder, one process's alone; beside the data unless said. With DynamoDB nothing is
-    /// found by words without it.
+    /// Keep the full-text index in this folder, which belongs to one process; next to the data unless given. With DynamoDB there is no
+    /// full-text search without it.
     #[arg(long, value_name = "DIR", env = "SINGLET_SEARCH_INDEX")]
     search_index: Option<PathBuf>,
-    /// The secrets that sign webhooks, a TOML file: `[system]` and `webhook = "whsec_…"`, or a list while they change.
+    /// The secrets that sign webhooks, a TOML file: `[system]` and `webhook = "whsec_…"`, or a list during a rotation.
     #[arg(long, env = "SINGLET_WEBHOOK_SECRETS", value_name = "FILE")]
     webhook_secrets: Option<PathBuf>,
-    /// Send webhooks to this machine and to private networks too, and by `http://`: for tests and development.
+    /// Also send webhooks to this machine and to private networks, and over `http://`: for tests and development.
     #[arg(long, env = "SINGLET_WEBHOOKS_ANYWHERE")]
     webhooks_anywhere: bool,
-    /// Take up changes of the model files; one that does not check clean is not taken.
+    /// Reload model files when they change; one that does not check clean is not loaded.
     #[arg(long)]
     watch: bool,
     /// A file with the secret that signs tokens and seals cursors; `SINGLET_SECRET` holds the secret itself.
     #[arg(long, env = "SINGLET_SECRET_FILE", value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// Take a secret or a TLS key from a file that others can read, as mounted secrets often are.
+    /// Accept a secret or a TLS key in a file that others can read, as mounted secrets often are.
     #[arg(long, env = "SINGLET_SECRET_FILES_SHARED")]
     secret_files_shared: bool,
-    /// The public keys of who issues tokens, a JWKS file or its `https://` address; then no token signed by the secret is
-    /// taken.
+    /// The public keys of the issuer of tokens, a JWKS file or its `https://` address; tokens signed by the secret are then
+    /// refused.
     #[arg(long, env = "SINGLET_JWKS", value_name = "FILE|URL")]
     jwks: Option<String>,
-    /// The authorities that vouch for the `https://` address of `--jwks` or `--issuer`, a PEM file, in place of those whom the
+    /// The certificate authorities for the `https://` address of `--jwks` or `--issuer`, a PEM file, in place of those that the
     /// machine trusts.
     #[arg(long, env = "SINGLET_JWKS_CA", value_name = "FILE")]
     jwks_ca: Option<PathBuf>,
-    /// Who must have issued tokens. The keys of one with an `https://` address are found by OpenID Connect Discovery, unless
+    /// The issuer that tokens must name. If it is an `https://` address, its keys are found by OpenID Connect Discovery, unless
     /// `--jwks` says where they are.
     #[arg(long, env = "SINGLET_ISSUER", value_name = "ISSUER")]
     issuer: Option<String>,
-    /// An origin whose pages may call; `*` for every one.
+    /// An origin whose pages may call the service; `*` for any.
     #[arg(long, env = "SINGLET_CORS", value_name = "ORIGIN", value_delimiter = ',')]
     cors: Vec<String>,
-    /// Requests per caller in place of what models say: `100/min`, `off`.
+    /// Requests per caller, in place of what the models say: `100/min`, `off`.
     #[arg(long, env = "SINGLET_RATE")]
     rate: Option<String>,
     /// The certificate chain for TLS, a PEM file.
@@ -150,41 +150,41 @@ pub struct Serve {
     /// The private key for TLS, a PEM file.
     #[arg(long, env = "SINGLET_TLS_KEY", value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// The longest body of a request.
+    /// The largest request body.
     #[arg(long, env = "SINGLET_BODY_BYTES_MAX", value_name = "BYTES")]
     body_bytes_max: Option<usize>,
     /// How long an operation may take.
     #[arg(long, env = "SINGLET_OPERATION_SECONDS_MAX", value_name = "SECONDS")]
     operation_seconds_max: Option<u64>,
-    /// How long requests that have begun are waited for at the end.
+    /// How long to wait at shutdown for requests that have begun.
     #[arg(long, env = "SINGLET_SHUTDOWN_SECONDS_MAX", value_name = "SECONDS")]
     shutdown_seconds_max: Option<u64>,
-    /// How many connections there may be at once.
+    /// How many connections may be open at once.
     #[arg(long, env = "SINGLET_CONNECTIONS_MAX", value_name = "NUMBER")]
     connections_max: Option<NonZeroUsize>,
-    /// How many of them one address may have. Of a client behind a `--proxy`, how many requests at once.
+    /// How many connections one address may have; for a client behind a `--proxy`, how many requests at once.
     #[arg(long, env = "SINGLET_CONNECTIONS_PER_ADDRESS_MAX", value_name = "NUMBER")]
     connections_per_address_max: Option<NonZeroUsize>,
-    /// How many requests are worked on at once; one more is refused with 503.
+    /// How many requests run at once; any more are refused with 503.
     #[arg(long, env = "SINGLET_REQUESTS_MAX", value_name = "NUMBER")]
     requests_max: Option<NonZeroUsize>,
-    /// How many bytes of bodies and answers requests hold together, beyond the first 16 KB of each; what does not fit is
+    /// How many bytes of bodies and answers all requests may hold together, beyond the first 16 KB of each; what does not fit is
     /// refused with 503.
     #[arg(long, env = "SINGLET_HELD_BYTES_MAX", value_name = "BYTES")]
     held_bytes_max: Option<NonZeroUsize>,
-    /// How many calls of reads that go through many rows run at once [default: half of the processors]
+    /// How many store calls of reads that go through many rows run at once [default: half of the processors]
     #[arg(long, env = "SINGLET_LONG_CALLS_MAX", value_name = "NUMBER")]
     long_calls_max: Option<NonZeroUsize>,
-    /// Also speak DynamoDB's protocol at this address, for SDKs and tools. Tables that are served are only read.
+    /// Also speak DynamoDB's protocol at this address, for SDKs and tools. Served tables are read-only there.
     #[arg(long, env = "SINGLET_DYNAMODB", value_name = "ADDRESS")]
     dynamodb: Option<String>,
-    /// With `--dynamodb`: take writes to the tables that are served, past everything that the models promise.
+    /// With `--dynamodb`: accept writes to served tables, bypassing everything that the models promise.
     #[arg(long, env = "SINGLET_DYNAMODB_WRITES")]
     dynamodb_writes: bool,
-    /// With `--dynamodb`: take calls from other machines. Nobody's signature is checked.
+    /// With `--dynamodb`: accept calls from other machines. Signatures are not checked.
     #[arg(long, env = "SINGLET_DYNAMODB_REMOTE")]
     dynamodb_remote: bool,
-    /// Tell a collector of OpenTelemetry at this address of requests and figures, by OTLP over HTTP: `http://localhost:4318`.
+    /// Send traces and metrics to an OpenTelemetry collector at this address, by OTLP over HTTP: `http://localhost:4318`.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     otlp: Option<String>,
     /// A value for a model's `settings`, `system.name=value`.
@@ -196,7 +196,7 @@ pub struct Serve {
     /// What is logged: `info`, `warn`, `debug`, or a filter such as `singlet_http=debug`.
     #[arg(long, env = "SINGLET_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     log_level: String,
-    /// A configuration file, TOML.
+    /// A configuration file in TOML.
     #[arg(long, env = "SINGLET_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -329,7 +329,7 @@ impl Serve {
         if follows && (self.watch || systems.iter().any(searches)) {
             search.prepare().map_err(|reason| fail(&reason))?;
         }
-        let greeting = greeting::text(&addresses, &systems, &deployment);
+        let greeting = greeting::text(&addresses, &systems, &deployment).await;
         let service = Service::new(systems, settings);
         let telling = telemetry.map(|telemetry| telemetry.start(&service));
         let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();

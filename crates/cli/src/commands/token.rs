@@ -16,7 +16,7 @@ use crate::private_file::Readers;
 use crate::request;
 use crate::store::now;
 
-/// A signed token, or an API key, for a service on this machine.
+/// Make a signed token or an API key for a service on this machine.
 ///
 /// `curl -H "Authorization: Bearer $(singlet token todo --as ada)" …`
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub struct Token {
     /// Who calls: the caller's id.
     #[arg(long = "as", value_name = "ID")]
     caller: Option<String>,
-    /// Another claim by the model's name, `role=admin`; a list has commas: `groups=desk,night`. Of a system with API keys, the role
+    /// Another claim, by its name in the model: `role=admin`; a list takes commas: `groups=desk,night`. Of a system with API keys, the role
     /// of the key.
     #[arg(long = "claim", value_name = "NAME=VALUE")]
     claims: Vec<String>,
@@ -78,10 +78,10 @@ impl Token {
         let Some(secret) = secret else {
             return Err(fail(&match folder {
                 Some(folder) => format!(
-                    "there is no secret in `{}`: run `singlet serve` here once, say `--store` as the service does (`--store embedded:DIR`), or set `SINGLET_SECRET` or `--secret-file`",
+                    "there is no secret in `{}`: run `singlet serve` here once, give the same `--store` as the service (`--store embedded:DIR`), or set `SINGLET_SECRET` or `--secret-file`",
                     folder.display()
                 ),
-                None => "a service without a folder keeps no secret: start it with `SINGLET_SECRET` or `--secret-file`, and say the same here".to_owned(),
+                None => "a service without a folder keeps no secret: start it with `SINGLET_SECRET` or `--secret-file`, and give the same here".to_owned(),
             }));
         };
         let claims = request::claims(&model.callers, &self.claims).map_err(|reason| fail(&reason))?;

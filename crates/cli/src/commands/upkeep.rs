@@ -20,7 +20,7 @@ pub struct Backup {
     to: PathBuf,
 }
 
-/// Make the data of a backup the data of a folder that has none.
+/// Restore a backup into a folder that has no data.
 #[derive(Args)]
 pub struct Restore {
     /// The folder of the backup, which stays as it is.
@@ -29,7 +29,7 @@ pub struct Restore {
     data: PathBuf,
 }
 
-/// Give the room back that deleted and replaced rows left in a folder.
+/// Free the disk space that deleted and replaced rows still take up in a folder.
 ///
 /// A service that has the folder open goes on serving: it does it itself. As much room as the data takes is needed meanwhile.
 #[derive(Args)]

@@ -22,11 +22,11 @@ use singlet_verify::probe::{self, Options, Report};
 use crate::place::Place;
 use crate::{exit, model, source};
 
-/// Hold a model against its own meaning, and play its scenarios.
+/// Test a model against its own meaning, and play its scenarios.
 ///
-/// Rows that the model allows are drawn, every read and write is run on a real engine and compared with what it means, and what
-/// differs is shown with the fewest rows. A condition written under `using:` is run as it is written. The scenarios beside the model
-/// are played over real HTTP, and what of the model they do not reach is listed. `docs/verify.md` shows both.
+/// Generates rows that the model allows, runs every read and write on a real engine, compares the results with what they should mean,
+/// and shows each difference with as few rows as possible. A condition under `using:` is run as written. The scenarios next to the
+/// model are played over real HTTP, and the parts of the model that they do not reach are listed. `docs/verify.md` shows both.
 #[derive(Args)]
 pub struct Verify {
     /// The model file.
@@ -40,16 +40,16 @@ pub struct Verify {
     /// Write scenarios to be completed, one for each target that none reaches.
     #[arg(long, value_name = "FILE")]
     write_skeletons: Option<PathBuf>,
-    /// Cases of each read and write that are drawn; 0 only plays the scenarios.
+    /// Generated cases for each read and write; 0 only plays the scenarios.
     #[arg(long, default_value_t = CASES_USUAL, value_name = "NUMBER")]
     cases: usize,
-    /// All that is drawn follows from it.
+    /// The seed from which everything is generated.
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
-    /// Begin no more cases after so many minutes.
+    /// Start no more cases after this many minutes.
     #[arg(long, value_name = "NUMBER")]
     minutes: Option<f64>,
-    /// Draw cases of this read or write alone, and play no scenario; may be said several times.
+    /// Generate cases for this read or write only, and play no scenario; may be given several times.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// A value of the model's `settings`.
@@ -61,10 +61,10 @@ pub struct Verify {
     /// Where cases are run: `memory`, or `dynamodb` in tables that are made for it and removed.
     #[arg(long, default_value = "memory", value_name = "STORE")]
     store: String,
-    /// With `dynamodb`: another endpoint than the region's own.
+    /// With `dynamodb`: an endpoint other than the region's own.
     #[arg(long, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
     endpoint_url: Option<String>,
-    /// With `dynamodb`: the region; what the environment says, unless given.
+    /// With `dynamodb`: the region; taken from the environment unless given.
     #[arg(long, env = "SINGLET_REGION", value_name = "REGION")]
     region: Option<String>,
 }

@@ -194,7 +194,7 @@ fn the_console_works_in_a_browser() {
     };
     assert_eq!(
         printed.lines().filter(|line| line.starts_with("ok: ")).count(),
-        10,
+        11,
         "{printed}"
     );
 }

@@ -198,6 +198,47 @@ fn in_an_empty_folder_every_call_that_is_shown_works_and_rows_stay() {
     assert_eq!(status, 200);
 }
 
+/// Claims that decide which rows are found are those of a row that is there, beside what `allow` asks for.
+#[test]
+fn the_call_that_is_shown_for_a_model_of_ones_own_is_of_somebody_who_has_rows() {
+    const MODEL: &str = r#"singlet: 1
+name: desk
+table: {name: desk, key: {partition: PK, sort: SK}, type: kind}
+types: {Status: {enum: [open, closed]}}
+callers: {jwt: {audience: desk, claims: {id: sub, tenant: org.tenant, groups: {claim: groups, type: list(string)}}}}
+entities:
+  Ticket:
+    attributes: {tenant: string 1..40, ticket: string 1..40, agent: string 1..64, status: Status}
+    key: {PK: "TENANT#{tenant}", SK: "{ticket}"}
+reads:
+  queue:
+    find: Ticket
+    where: tenant == caller.tenant && agent == caller.id && status == "open"
+    allow: '"agent" in caller.groups'
+    http: GET /queue
+"#;
+    let folder = Folder::new("serve-first-call");
+    folder.write("model.yaml", MODEL.as_bytes());
+    let row = |ticket: &str, agent: &str, status: &str| {
+        format!(
+            "{{\"Ticket\": {{\"tenant\": \"acme\", \"ticket\": \"{ticket}\", \"agent\": \"{agent}\", \"status\": \"{status}\"}}}}\n"
+        )
+    };
+    let rows = row("a", "bob", "closed") + &row("b", "ada", "open");
+    folder.write("sample.jsonl", rows.as_bytes());
+    let served = Served::start(&folder, &["model.yaml", "--sample"]);
+    let calls = served.calls();
+    let [(header, path)] = calls.as_slice() else {
+        panic!("{}", served.greeting)
+    };
+    let (status, body) = ask(&served.address(), "GET", path, header, "").unwrap();
+    assert_eq!(status, 200, "{body}");
+    assert!(
+        body.contains("\"ticket\":\"b\"") && !body.contains("\"ticket\":\"a\""),
+        "{body}"
+    );
+}
+
 /// The calls of the page are real ones, made by `curl`.
 #[test]
 fn what_the_page_on_serving_shows_is_what_curl_gets() {

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+use singlet_http::etag;
 use singlet_http::metrics::OperationLabels;
+use singlet_http::problem::Problem;
+use singlet_http::refusals::{problem_of, problem_of_read};
 use singlet_item::{Item, Number};
 use singlet_model::Model;
 use singlet_model::model::{Argument, IdempotencyNeed, Read, Route, SelectionKind, Write};
 use singlet_plan::plan_json;
 use singlet_plan::read::plan_read;
 use singlet_plan::show::expression_in;
-use singlet_runtime::{Attributes, Precondition, Request, RuntimeError, WriteRequest, range_text};
+use singlet_runtime::{Attributes, Precondition, Request, WriteRequest, range_text};
 use singlet_store::{Consumed, GetRequest, Store};
 
 use super::engine_on;
@@ -159,14 +162,13 @@ pub(super) async fn read(asking: &Asking<'_>, asked: Asked) -> Result<Json, Cons
     let engine = engine_on(asking, Arc::clone(&store) as Arc<dyn Store>);
     let started = Instant::now();
     let outcome = engine.read(&read.name, &request).await;
+    let outcome = outcome.map_err(|error| problem_of_read(&asking.system, &read.name, error, &asking.request_id));
     let notes = std::mem::take(&mut *store.notes());
     let mut consumed = Consumed::default();
     for call in &notes.calls {
         consumed += call.consumed.clone();
     }
-    let status = outcome
-        .as_ref()
-        .map_or_else(|error| status_of(&refusal(error)), |_| 200);
+    let status = outcome.as_ref().map_or_else(|problem| problem.status.as_u16(), |_| 200);
     note_metrics(asking, &read.name, status, started, &consumed);
     let mut answer = match &outcome {
         Ok(answer) => json!({
@@ -175,7 +177,7 @@ pub(super) async fn read(asking: &Asking<'_>, asked: Asked) -> Result<Json, Cons
             "next": answer.next,
             "returned": rows_in(answer.value.as_ref()),
         }),
-        Err(error) => json!({"refusal": refusal(error), "status": status}),
+        Err(problem) => json!({"refusal": refusal(problem), "status": status}),
     };
     let looked: usize = notes.calls.iter().map(|call| call.looked).sum();
     insert(&mut answer, "now", json!(now));
@@ -229,28 +231,52 @@ fn calls_json(notes: &Notes) -> Json {
     calls.collect()
 }
 
-/// What a write request is, from its form.
-pub(super) fn write_request(asking: &Asking<'_>, write: &Write, asked: &Asked) -> Result<WriteRequest, ConsoleError> {
-    let version = asked
-        .version
-        .as_ref()
-        .map(|text| text.trim())
-        .filter(|text| !text.is_empty());
-    let precondition = match version {
-        None => Precondition::Unsaid,
-        Some(text) => {
-            let number = text.parse::<Number>();
-            let number = number.map_err(|_| ConsoleError::invalid("a version is a number"))?;
-            Precondition::Version(vec![number])
-        }
+/// What a write request is, from its form; or what the service says of the key and the version that would come as headers.
+pub(super) fn write_request(
+    asking: &Asking<'_>,
+    write: &Write,
+    asked: &Asked,
+) -> Result<Result<WriteRequest, Problem>, ConsoleError> {
+    let given = |text: &Option<String>| {
+        text.as_deref()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
     };
-    Ok(WriteRequest {
-        args: arguments(&write.name, &write.args, &asked.args, &asked.json)?,
-        caller: asked.caller.caller(&asking.system.model().callers)?,
-        now: asked.now.unwrap_or_else(|| asking.service.now()),
-        idempotency_key: asked.key.clone().filter(|key| !key.is_empty()),
+    let mut headers = HeaderMap::new();
+    if let Some(key) = given(&asked.key) {
+        let key = HeaderValue::from_str(&key).map_err(|_| ConsoleError::invalid("a key is one line of text"))?;
+        headers.insert(etag::IDEMPOTENCY_KEY, key);
+    }
+    if let Some(version) = given(&asked.version) {
+        let number = version.parse::<Number>();
+        let tag = number.ok().and_then(etag::version_tag);
+        let tag = tag.ok_or_else(|| ConsoleError::invalid("a version is a number"))?;
+        headers.insert(header::IF_MATCH, tag);
+    }
+    let args = arguments(&write.name, &write.args, &asked.args, &asked.json)?;
+    let caller = asked.caller.caller(&asking.system.model().callers)?;
+    let now = asked.now.unwrap_or_else(|| asking.service.now());
+    // In the order of the service: who may ask at all, what is missing, and only then what the headers say.
+    if let Err(error) = asking.system.engine.admits(&write.name, &caller, now) {
+        return Ok(Err(problem_of(&asking.system, &write.name, error, &asking.request_id)));
+    }
+    let is_needed = |argument: &Argument| !argument.optional && argument.default.is_none();
+    let lacks_some = write
+        .args
+        .iter()
+        .any(|argument| is_needed(argument) && !args.contains_key(&argument.name));
+    let of_headers = match lacks_some {
+        true => Ok((None, Precondition::Unsaid)),
+        false => etag::write_key(write, &headers).and_then(|key| Ok((key, etag::write_precondition(write, &headers)?))),
+    };
+    Ok(of_headers.map(|(idempotency_key, precondition)| WriteRequest {
+        args,
+        caller,
+        now,
+        idempotency_key,
         precondition,
-    })
+    }))
 }
 
 /// The write of a form.
@@ -270,24 +296,27 @@ pub(super) async fn write(asking: &Asking<'_>, asked: Asked) -> Result<Json, Con
     asking.log("write", &write.name);
     let store = NotingStore::new(&asking.system.engine, asked.record);
     let engine = engine_on(asking, Arc::clone(&store) as Arc<dyn Store>);
-    let (name, now) = (write.name.clone(), request.now);
+    let now = asked_instant(asking, &request, &asked);
     let started = Instant::now();
-    let running = tokio::spawn(async move { engine.write(&name, &request).await });
-    let outcome = running.await.map_err(|_| {
-        ConsoleError::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "internal",
-            "something is wrong here; the log says what",
-        )
-    })?;
-    let notes = std::mem::take(&mut *store.notes());
-    let status = match &outcome {
-        Ok(written) => written.status,
-        Err(error) => status_of(&refusal(error)),
+    let outcome = match request {
+        Ok(request) => {
+            let name = write.name.clone();
+            let running = tokio::spawn(async move { engine.write(&name, &request).await });
+            let outcome = running.await.map_err(|_| {
+                ConsoleError::new(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "internal",
+                    "something is wrong here; the log says what",
+                )
+            })?;
+            outcome.map_err(|error| problem_of(&asking.system, &write.name, error, &asking.request_id))
+        }
+        Err(problem) => Err(problem),
     };
-    let consumed = match &outcome {
-        Ok(written) => written.consumed.clone(),
-        Err(_) => Consumed::default(),
+    let notes = std::mem::take(&mut *store.notes());
+    let (status, consumed) = match &outcome {
+        Ok(written) => (written.status, written.consumed.clone()),
+        Err(problem) => (problem.status.as_u16(), Consumed::default()),
     };
     note_metrics(asking, &write.name, status, started, &consumed);
     let mut changes = Vec::new();
@@ -318,8 +347,16 @@ pub(super) async fn write(asking: &Asking<'_>, asked: Asked) -> Result<Json, Con
     Ok(answer)
 }
 
+/// The instant at which a write is done, or would have been.
+pub(super) fn asked_instant(asking: &Asking<'_>, request: &Result<WriteRequest, Problem>, asked: &Asked) -> i64 {
+    match request {
+        Ok(request) => request.now,
+        Err(_) => asked.now.unwrap_or_else(|| asking.service.now()),
+    }
+}
+
 /// How a write ended.
-pub(super) fn written_json(outcome: &Result<singlet_runtime::Written, RuntimeError>) -> Json {
+pub(super) fn written_json(outcome: &Result<singlet_runtime::Written, Problem>) -> Json {
     match outcome {
         Ok(written) => json!({
             "status": written.status,
@@ -328,10 +365,7 @@ pub(super) fn written_json(outcome: &Result<singlet_runtime::Written, RuntimeErr
             "replayed": written.replayed,
             "consumed": consumed_json(&written.consumed),
         }),
-        Err(error) => {
-            let refusal = refusal(error);
-            json!({"status": status_of(&refusal), "refusal": refusal})
-        }
+        Err(problem) => json!({"status": problem.status.as_u16(), "refusal": refusal(problem)}),
     }
 }
 
@@ -362,14 +396,6 @@ fn met(model: &Model, notes: &Notes) -> Json {
         json!({"key": typed_map(key).to_string(), "line": line, "there": item.is_some()})
     });
     met.collect()
-}
-
-fn status_of(refusal: &Json) -> u16 {
-    refusal
-        .get("status")
-        .and_then(Json::as_u64)
-        .and_then(|status| u16::try_from(status).ok())
-        .unwrap_or(500)
 }
 
 fn note_metrics(asking: &Asking<'_>, name: &str, status: u16, started: Instant, consumed: &Consumed) {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use singlet_http::refusals::problem_of;
 use singlet_plan::plan_json;
 use singlet_store::Store;
 
-use super::ask::{Asked, change_json, insert, write_named, write_request, written_json};
+use super::ask::{Asked, asked_instant, change_json, insert, write_named, write_request, written_json};
 use super::engine_on;
 use crate::answer::ConsoleError;
 use crate::dry_store::DryStore;
@@ -20,14 +21,21 @@ pub(super) async fn dry_run(asking: &Asking<'_>, asked: Asked) -> Result<Json, C
     asking.log("dry run", &write.name);
     let store = DryStore::new(&asking.system.engine).await?;
     let engine = engine_on(asking, Arc::clone(&store) as Arc<dyn Store>);
-    let outcome = engine.write(&write.name, &request).await;
+    let now = asked_instant(asking, &request, &asked);
+    let outcome = match request {
+        Ok(request) => {
+            let outcome = engine.write(&write.name, &request).await;
+            outcome.map_err(|error| problem_of(&asking.system, &write.name, error, &asking.request_id))
+        }
+        Err(problem) => Err(problem),
+    };
     let changes = store.changes().await?;
     let changes = changes
         .iter()
         .map(|(key, before, after)| change_json(&model, key, before.as_ref(), after.as_ref()));
     let changes: Vec<Json> = changes.collect();
     let mut answer = written_json(&outcome);
-    insert(&mut answer, "now", json!(request.now));
+    insert(&mut answer, "now", json!(now));
     insert(&mut answer, "changes", json!(changes));
     insert(&mut answer, "plan", plan_json::write_json(&model, write));
     Ok(answer)

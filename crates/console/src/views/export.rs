@@ -37,7 +37,7 @@ pub(super) fn lines(asking: &Asking<'_>, parts: &Parts) -> Result<Response, Cons
         match name {
             "entity" => asked.entity = Some(value).filter(|entity| !entity.is_empty()),
             "filter" => asked.filter = Some(value),
-            _ => return Err(ConsoleError::invalid(format!("`{name}` says nothing here"))),
+            _ => return Err(ConsoleError::invalid(format!("`{name}` has no effect here"))),
         }
     }
     let pages = Pages::of(asking.system.model(), &asked)?;

@@ -1,4 +1,5 @@
-//! A dry run changes nothing, and tells what the write then does: on made-up models, in made-up sequences.
+//! A dry run changes nothing, and tells what the write then does, and what was done plays as a scenario: on made-up models, in made-up
+//! sequences.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,20 +7,23 @@ use std::sync::Arc;
 use fastrand::Rng;
 use serde_json::{Value as Json, json};
 use singlet_item::{Item, Value};
+use singlet_model::model::StepKind;
 use singlet_runtime::values::json_text;
-use singlet_runtime::{Attributes, Engine, Precondition, WriteRequest};
+use singlet_runtime::{Attributes, Caller, Engine, Precondition, Scope, WriteRequest};
 use singlet_store::{ScanRequest, Store};
 use singlet_store_embedded::EmbeddedStore;
 use singlet_verify::generate::writes;
-use singlet_verify::writes::{Draw, Op, WriteSequence};
+use singlet_verify::writes::{Draw, ExpectedOutcome, WriteSequence, dump};
 
+use crate::client::Reply;
 use crate::running::{Options, Running, block_on, start, system_on};
+use crate::scenarios::play;
 
 /// 2026-11-16T12:00:00.500Z.
 const NOW: i64 = 1_794_830_400_500;
 
 /// Made-up models in a usual run, and operations on each; `SINGLET_CONSOLE_MODELS` draws more.
-const MODELS: u64 = 10;
+const MODELS: u64 = 6;
 const OPERATIONS: u64 = 25;
 
 fn table_of(engine: &Engine) -> BTreeMap<String, Item> {
@@ -47,13 +51,16 @@ fn table_of(engine: &Engine) -> BTreeMap<String, Item> {
     page.items.into_iter().map(|item| (key(&item), item)).collect()
 }
 
-/// The request as a form sends it; none where no form can.
+/// The request as a form sends it, texts for what a line holds and JSON for the rest; none where no form can.
 fn asked(write: &str, request: &WriteRequest) -> Option<Json> {
-    let json: BTreeMap<&str, String> = request
-        .args
-        .iter()
-        .map(|(name, value)| (name.as_str(), json_text::of(value)))
-        .collect();
+    let (mut args, mut json) = (BTreeMap::new(), BTreeMap::new());
+    for (name, value) in &request.args {
+        match value {
+            Value::S(text) => args.insert(name.as_str(), text.clone()),
+            Value::N(_) | Value::Bool(_) => args.insert(name.as_str(), json_text::of(value)),
+            other => json.insert(name.as_str(), json_text::of(other)),
+        };
+    }
     let mut claims = BTreeMap::new();
     for (name, value) in &request.caller.claims {
         claims.insert(name.as_str(), value.as_str()?);
@@ -65,6 +72,7 @@ fn asked(write: &str, request: &WriteRequest) -> Option<Json> {
     };
     Some(json!({
         "name": write,
+        "args": args,
         "json": json,
         "caller": {"authenticated": request.caller.authenticated, "claims": claims},
         "key": request.idempotency_key,
@@ -154,6 +162,8 @@ struct Bench {
     engine: Arc<Engine>,
     name: String,
     sequence: WriteSequence,
+    /// What was done, as the page notes it for a scenario.
+    steps: Vec<Json>,
 }
 
 impl Bench {
@@ -169,94 +179,187 @@ impl Bench {
         Some(Bench {
             cookie,
             name: model.name.clone(),
-            sequence: WriteSequence::on(Arc::clone(&model), Arc::clone(&engine), Vec::new()),
+            sequence: known_rows(&engine, NOW),
             running,
             engine,
+            steps: Vec::new(),
         })
     }
 
+    fn only_creates(&self, name: &str) -> bool {
+        let write = self.engine.model().writes.iter().find(|write| write.name == name);
+        let steps = write.map(|write| write.all_steps()).unwrap_or_default();
+        steps.iter().all(|step| matches!(step.kind, StepKind::Create(_)))
+    }
+
+    fn ask(&self, view: &str, asked: &Json) -> Reply {
+        let path = format!("/console/api/{}/{view}", self.name);
+        self.running.ask("POST", &path, Some(&self.cookie), &asked.to_string())
+    }
+
     /// Tries a write, does it, and holds the one against the other. Whether it was done.
-    fn hold(&mut self, draw: &mut Draw, number: u64) -> Option<bool> {
-        let (write, request) = draw.request(&self.sequence)?;
-        let asked = asked(&write, &request)?;
+    fn hold(&mut self, draw: &mut Draw) -> Option<bool> {
+        let (write, mut request) = draw.request(&self.sequence)?;
+        if self.only_creates(&write) {
+            // What is only made has no version before: the documents do not know that a client could name one.
+            request.precondition = Precondition::Unsaid;
+        }
+        let mut asked = asked(&write, &request)?;
         let before = table_of(&self.engine);
-        let path = format!("/console/api/{}/dry-run", self.name);
-        let reply = self.running.ask("POST", &path, Some(&self.cookie), &asked.to_string());
+        let tried = self.ask("dry-run", &asked);
         assert_eq!(
             table_of(&self.engine),
             before,
             "a dry run of {write} changed the table: {asked}"
         );
-        let op = Op {
-            number,
-            write: write.clone(),
-            request: request.clone(),
-        };
-        let really = block_on(self.engine_outcome(&op));
+        asked["record"] = json!(true);
+        let done = self.ask("write", &asked);
         let after = table_of(&self.engine);
-        if reply.status != 200 {
-            // What the form does not take, the engine does not either.
-            assert!(really.is_err(), "{write}: {} but {really:?}; {asked}", reply.text());
+        if tried.status != 200 {
+            // What the form does not take is not done either.
+            assert_eq!(
+                (tried.status, tried.text()),
+                (done.status, done.text()),
+                "{write}: {asked}"
+            );
             assert_eq!(before, after);
             return Some(false);
         }
-        let tried = reply.json();
-        match &really {
-            Ok(status) => assert_eq!(tried["status"], json!(status), "{write}: {tried} for {asked}"),
-            Err(refusal) => assert_eq!(tried["refusal"]["name"], json!(refusal), "{write}: {tried} for {asked}"),
-        }
-        assert_eq!(predicted(&tried), changes(&before, &after), "{write}: {asked}");
-        Some(really.is_ok())
+        assert_eq!(done.status, 200, "{write}: {} for {asked}", done.text());
+        let (tried, done) = (tried.json(), done.json());
+        assert_eq!(
+            (&tried["status"], &tried["refusal"]),
+            (&done["status"], &done["refusal"]),
+            "{write}: {asked}"
+        );
+        let really = changes(&before, &after);
+        assert_eq!(predicted(&tried), really, "{write}: {asked}");
+        assert_eq!(predicted(&done), really, "{write}: {asked}");
+        assert_eq!(tried["consumed"], done["consumed"], "{write}: {asked}");
+        self.sequence = known_rows(&self.engine, request.now);
+        draw.saw(&write, &outcome(&done));
+        let is_done = done["refusal"].is_null();
+        self.steps.push(step_done(asked, done));
+        Some(is_done)
     }
 
-    /// What the engine does; the oracle of sequences draws by what it knows of the table, and is told.
-    async fn engine_outcome(&mut self, op: &Op) -> Result<u16, String> {
-        let outcome = self.engine.write(&op.write, &op.request).await;
-        match outcome {
-            Ok(written) => Ok(written.status),
-            Err(singlet_runtime::RuntimeError::Refused(refused)) => Err(refused.name.clone()),
-            Err(error) => Err(word_of(&error)),
+    /// Plays what was done, over real HTTP on a service of its own. How many steps there were.
+    fn play_recorded(&self, text: &str) -> usize {
+        if self.steps.is_empty() {
+            return 0;
         }
+        let steps = json!({"name": "drawn", "steps": self.steps});
+        let made = self
+            .running
+            .post(&self.cookie, &format!("{}/scenario", self.name), &steps);
+        let left = made["left"].as_array().unwrap().len();
+        play(text, made["text"].as_str().unwrap());
+        self.steps.len() - left
     }
 }
 
-fn word_of(error: &singlet_runtime::RuntimeError) -> String {
-    use singlet_runtime::RuntimeError as Error;
-    let word = match error {
-        Error::Request(_) => "invalid_input",
-        Error::Forbidden => "forbidden",
-        Error::Unauthenticated => "unauthenticated",
-        Error::NotFound => "not_found",
-        Error::Several(_) => "several_rows",
-        Error::VersionMismatch => "version_mismatch",
-        Error::VersionRequired => "version_required",
-        Error::IdempotencyKeyReused => "idempotency_key_reused",
-        Error::AlreadyDone => "already_done",
-        Error::Evaluate(_) => "out_of_range",
-        Error::Conflict => "conflict",
-        Error::TooManyRows { .. } => "too_many_rows",
-        _ => "other",
+/// A sequence that draws by the rows that are there.
+fn known_rows(engine: &Arc<Engine>, now: i64) -> WriteSequence {
+    let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+    let scope = Scope {
+        setting: engine.setting(),
+        now,
+        args: &nothing,
+        caller: &nobody,
+        attributes: None,
+        row: None,
+        bound: &nothing,
     };
-    word.to_owned()
+    let model = Arc::clone(engine.model());
+    let items = block_on(dump::table_items(&model, engine.store())).unwrap();
+    let rows = dump::live_rows(&model, &items, scope).unwrap();
+    WriteSequence::on(model, Arc::clone(engine), rows)
+}
+
+fn outcome(done: &Json) -> ExpectedOutcome {
+    match done["refusal"].is_null() {
+        true => ExpectedOutcome::Done {
+            status: u16::try_from(done["status"].as_u64().unwrap()).unwrap(),
+            value: None,
+            replayed: done["replayed"] == json!(true),
+        },
+        false => ExpectedOutcome::BadRequest,
+    }
+}
+
+/// What the page keeps of an operation.
+fn step_done(mut asked: Json, done: Json) -> Json {
+    asked.as_object_mut().unwrap().remove("record");
+    asked["now"] = done["now"].clone();
+    asked["status"] = done["status"].clone();
+    asked["problem"] = done["refusal"]["name"].clone();
+    asked["value"] = match done["value"]["M"].is_object() {
+        true => done["value"].clone(),
+        false => Json::Null,
+    };
+    asked["met"] = done["met"].clone();
+    asked
+}
+
+/// A made-up model whose writes all have routes, so that scenarios can ask for them.
+fn routed(text: &str) -> String {
+    let Some((before, writes)) = text.split_once("\nwrites:\n") else {
+        return text.to_owned();
+    };
+    let end = writes
+        .lines()
+        .scan(0, |at, line| {
+            let start = *at;
+            *at += line.len() + 1;
+            Some((start, line))
+        })
+        .find(|(_, line)| !line.is_empty() && !line.starts_with([' ', '#']))
+        .map_or(writes.len(), |(start, _)| start);
+    let (writes, after) = writes.split_at(end.min(writes.len()));
+    let mut out = String::new();
+    let lines: Vec<&str> = writes.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        out.push_str(line);
+        out.push('\n');
+        let Some(name) = line.strip_prefix("  ").and_then(|line| line.strip_suffix(':')) else {
+            continue;
+        };
+        let own = lines[at + 1..].iter().take_while(|line| line.starts_with("   "));
+        let has = |word: &str| own.clone().any(|line| line.starts_with(word));
+        if !name.starts_with(' ') && !has("    http:") && !has("    after:") && !has("    every:") {
+            out.push_str(&format!("    http: POST /own/{name}\n"));
+        }
+    }
+    format!("{before}\nwrites:\n{out}{after}")
+}
+
+fn models() -> u64 {
+    let said = std::env::var("SINGLET_CONSOLE_MODELS").ok();
+    said.and_then(|text| text.parse().ok()).unwrap_or(MODELS)
 }
 
 #[test]
-fn a_dry_run_changes_nothing_and_tells_what_is_done() {
-    let said = std::env::var("SINGLET_CONSOLE_MODELS").ok();
-    let models = said.and_then(|text| text.parse().ok()).unwrap_or(MODELS);
-    let (mut done, mut refused) = (0, 0);
-    for number in 0..models {
+fn a_dry_run_changes_nothing_tells_what_is_done_and_what_was_done_plays() {
+    let (mut done, mut refused, mut played) = (0, 0, 0);
+    for number in 0..models() {
         let mut rng = Rng::with_seed(2_000_003 + number);
-        let text = writes::model(&mut rng).text();
-        let Some(mut bench) = Bench::open(&text) else { continue };
+        let text = routed(&writes::model(&mut rng).text());
+        let Some(mut bench) = Bench::open(&text) else {
+            continue;
+        };
         let mut draw = Draw::new(rng, NOW, &[]);
-        for operation in 0..OPERATIONS {
-            match bench.hold(&mut draw, operation) {
+        for _ in 0..OPERATIONS {
+            match bench.hold(&mut draw) {
                 Some(true) => done += 1,
                 Some(false) => refused += 1,
                 None => {}
             }
         }
+        played += bench.play_recorded(&text);
     }
-    assert!(done >= 20 && refused >= 20, "{done} done, {refused} refused");
+    println!("{done} done, {refused} refused, {played} played");
+    assert!(
+        done >= 20 && refused >= 20 && played >= 40,
+        "{done} done, {refused} refused, {played} played"
+    );
 }

@@ -42,10 +42,8 @@ fn caller(claims: Json) -> Json {
 }
 
 /// Plays a file on a service of its own.
-fn play(system: &str, text: &str) {
-    let model = singlet_model::load(&Source::new(system, text_of(system, "model.yaml")))
-        .model
-        .unwrap();
+pub fn play(model: &str, text: &str) {
+    let model = singlet_model::load(&Source::new("model.yaml", model)).model.unwrap();
     let source = Source::new("recorded.yaml", text);
     let mut found = Diagnostics::default();
     let file = singlet_scenario::read(&source, &model, &mut found);
@@ -90,7 +88,7 @@ fn tasks_done_by_hand_play_again() {
     );
     let made = running.post(&cookie, "todo/scenario", &json!({"name": "by hand", "steps": steps}));
     assert_eq!(made["left"], json!([]), "{made}");
-    play("todo", made["text"].as_str().unwrap());
+    play(&text_of("todo", "model.yaml"), made["text"].as_str().unwrap());
 }
 
 #[test]
@@ -116,5 +114,5 @@ fn countries_written_with_api_keys_play_again() {
     );
     let made = running.post(&cookie, "country/scenario", &json!({"steps": steps}));
     assert_eq!(made["left"], json!([]), "{made}");
-    play("country", made["text"].as_str().unwrap());
+    play(&text_of("country", "model.yaml"), made["text"].as_str().unwrap());
 }

@@ -1,8 +1,10 @@
 //! The views of the five systems.
 
+use fastrand::Rng;
 use serde_json::{Value as Json, json};
+use singlet_verify::generate;
 
-use crate::running::{Options, SYSTEMS, block_on, known_system, start, start_with, text_of};
+use crate::running::{Options, SYSTEMS, block_on, known_system, start, start_with, system, text_of};
 
 #[test]
 fn every_view_of_the_five_systems_answers() {
@@ -45,40 +47,69 @@ fn every_view_of_the_five_systems_answers() {
     }
 }
 
+/// The findings of a text as `check` has them.
+fn checked(text: &str) -> Vec<(String, String, usize)> {
+    let source = singlet_model::Source::new("made", text.to_owned());
+    let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+    let told = found.iter().map(|finding| {
+        let at = source.position(finding.span.start);
+        (finding.rule.code.to_owned(), finding.message.clone(), at.line)
+    });
+    told.collect()
+}
+
+/// The findings that a console shows of a text, whatever system runs.
+fn shown_findings(system: singlet_http::System, text: &str) -> Vec<(String, String, usize)> {
+    let name = system.name.clone();
+    let running = start_with(vec![system], Options::default(), vec![(name.clone(), text.to_owned())]);
+    let cookie = running.sign_in();
+    let design = running.get(&cookie, &format!("{name}/design"));
+    let found = design["findings"]["list"].as_array().unwrap().iter().map(|one| {
+        let text = |name: &str| one[name].as_str().unwrap().to_owned();
+        let line = usize::try_from(one["line"].as_u64().unwrap()).unwrap();
+        (text("code"), text("message"), line)
+    });
+    found.collect()
+}
+
 #[test]
 fn findings_are_those_of_check() {
     for system in SYSTEMS {
         for file in ["model.yaml", "documented.yaml"] {
             let text = text_of(system, file);
-            let source = singlet_model::Source::new(system, text.clone());
-            let expected: Vec<(String, String, usize)> = singlet_lint::check(singlet_model::load(&source))
-                .into_sorted()
-                .iter()
-                .map(|finding| {
-                    let at = source.position(finding.span.start);
-                    (finding.rule.code.to_owned(), finding.message.clone(), at.line)
-                })
-                .collect();
-            let running = start_with(
-                vec![known_system(system)],
-                Options::default(),
-                vec![(system.to_owned(), text)],
-            );
-            let cookie = running.sign_in();
-            let design = running.get(&cookie, &format!("{system}/design"));
-            let found: Vec<(String, String, usize)> = design["findings"]["list"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|one| {
-                    let text = |name: &str| one[name].as_str().unwrap().to_owned();
-                    let line = usize::try_from(one["line"].as_u64().unwrap()).unwrap();
-                    (text("code"), text("message"), line)
-                })
-                .collect();
-            assert_eq!(found, expected, "{system} {file}");
+            let found = shown_findings(known_system(system), &text);
+            assert_eq!(found, checked(&text), "{system} {file}");
         }
     }
+}
+
+#[test]
+fn findings_of_made_up_models_are_those_of_check() {
+    let mut findings = 0;
+    for number in 0..3 {
+        let mut rng = Rng::with_seed(3_000_003 + number);
+        for text in [
+            generate::model(&mut rng).text(),
+            generate::writes::model(&mut rng).text(),
+        ] {
+            let loaded = singlet_model::load(&singlet_model::Source::new("made", text.clone()));
+            if loaded.model.is_none() {
+                continue;
+            }
+            // Half typed, it is no model any more, and the console goes on with the one that runs.
+            let half: String = text
+                .lines()
+                .take(text.lines().count() / 2)
+                .map(|line| format!("{line}\n"))
+                .collect();
+            for shown in [&text, &half] {
+                let found = shown_findings(system("made", &text, "", 0), shown);
+                assert_eq!(found, checked(shown), "{shown}");
+                findings += found.len();
+            }
+        }
+    }
+    assert!(findings > 5, "{findings}");
 }
 
 #[test]

@@ -185,7 +185,9 @@ export class AskView extends Part {
 
   private form(operation: any): TemplateResult {
     const isWrite = operation.kind === "write";
-    const canDo = this.tried && !this.tried.refusal && this.triedFor === JSON.stringify(this.writeAsked());
+    // What is refused is done only to have it in a scenario: it changes nothing.
+    const isRefused = Boolean(this.tried?.refusal);
+    const canDo = this.tried && (!isRefused || recordingOf(this.system.name).on) && this.triedFor === JSON.stringify(this.writeAsked());
     return html`
       <form @submit=${this.submit} autocomplete="off">
         <header>
@@ -215,7 +217,7 @@ export class AskView extends Part {
         <div class="bar">
           <button class="primary" type="submit" ?disabled=${this.busy}>${isWrite ? "Try it (dry run)" : "Run"}</button>
           ${isWrite && !this.forms.readOnly
-            ? html`<button type="button" class="danger" ?disabled=${this.busy || !canDo} @click=${() => this.doWrite()}>Do it</button>`
+            ? html`<button type="button" class="danger" ?disabled=${this.busy || !canDo} @click=${() => this.doWrite()}>${canDo && isRefused ? "Record the refusal" : "Do it"}</button>`
             : nothing}
           ${isWrite && this.forms.readOnly ? html`<span class="lead">this console only reads</span>` : nothing}
         </div>
@@ -306,7 +308,7 @@ export class AskView extends Part {
   private written(): TemplateResult {
     const answer = this.answer;
     return html`<section class="answer" aria-label="what was done">
-      <h3>Done</h3>
+      <h3>${answer.refusal ? "Refused" : "Done"}</h3>
       ${answer.refusal
         ? this.refusal(answer.refusal)
         : html`<p class="verdict" role="status"><span class="badge good">${answer.status}</span> ${answer.changes.length} ${answer.changes.length === 1 ? "row" : "rows"} changed, ${answer.consumed.write} write units and ${units(answer.consumed.read)} read units consumed${answer.replayed ? "; the answer of an earlier request" : ""}</p>`}

@@ -172,7 +172,7 @@ class SingletConsole extends Part {
     this.failure = "";
     try {
       await api.newLink();
-      this.said = "A new link stands in the terminal of the service.";
+      this.said = "A new link was printed in the terminal of the service.";
     } catch (error) {
       this.failure = reasonOf(error);
     }
@@ -247,10 +247,10 @@ class SingletConsole extends Part {
     return html`<main class="gate">
       <img src="/console/icon.svg" alt="" width="48" height="48" />
       <h1>Singlet console</h1>
-      <p>Sign in with the link that stands in the terminal of the service. It works once, within ten minutes.</p>
+      <p>Sign in with the link that the service printed in its terminal. It works once, within ten minutes.</p>
       ${this.failure ? html`<p class="bad" role="alert">${this.failure}</p>` : nothing}
       ${this.said ? html`<p role="status">${this.said}</p>` : nothing}
-      <button class="primary" @click=${() => void this.newLink()}>Have a new link in the terminal</button>
+      <button class="primary" @click=${() => void this.newLink()}>Print a new link in the terminal</button>
     </main>`;
   }
 }

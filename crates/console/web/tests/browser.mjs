@@ -145,6 +145,52 @@ const tests = {
     await page.context().close();
   },
 
+  async "every view of every system by keyboard alone"() {
+    const page = await open(1280, "light");
+    // Tab until something is reached; whatever has the focus on the way shows it.
+    const tabTo = async (selector, where) => {
+      for (let times = 0; times < 150; times += 1) {
+        await page.keyboard.press("Tab");
+        const { reached, seen, at } = await page.evaluate((selector) => {
+          const one = document.activeElement;
+          const style = getComputedStyle(one);
+          const seen = one === document.body || (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none";
+          return { reached: one.matches(selector), seen, at: `${one.tagName}.${one.className} ${one.textContent.slice(0, 40)}` };
+        }, selector);
+        assert.ok(seen, `${where}: ${at} has the focus and does not show it`);
+        if (reached) return;
+      }
+      assert.fail(`${where}: no ${selector} by Tab`);
+    };
+    for (const system of SYSTEMS) {
+      await page.goto(`${base}/console/${system}/cost`);
+      await ready(page);
+      for (const [key, view] of [["d", "design"], ["c", "changes"], ["s", "scenario"], ["o", "cost"], ["r", "rows"]]) {
+        await page.keyboard.press("g");
+        await page.keyboard.press(key);
+        await page.waitForURL(`**/${system}/${view}*`);
+        await ready(page);
+        await tabTo("nav[aria-label=views] a[aria-current=page]", `${system}/${view}`);
+      }
+      await page.locator(".grid-row:not(.waiting)").first().waitFor();
+      await tabTo(".grid", `${system}/rows`);
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await page.locator(".detail").waitFor();
+      await page.keyboard.press("Escape");
+      await page.evaluate(() => document.activeElement.blur());
+      await page.keyboard.press("g");
+      await page.keyboard.press("a");
+      await page.waitForURL(`**/${system}/ask*`);
+      await page.locator("form button[type=submit]").waitFor();
+      await tabTo("form button[type=submit]", `${system}/ask`);
+      await page.keyboard.press("Enter");
+      // An answer, a refusal, or what is missing: something is said.
+      await page.locator(".verdict, [role=alert]").first().waitFor();
+    }
+    await page.context().close();
+  },
+
   async "rows: keys taken apart, references followed, collections shown, numbers exact"() {
     const page = await open(1280, "light");
     await page.goto(`${base}/console/ecobid/rows?entity=Reservation`);
@@ -217,10 +263,18 @@ const tests = {
     await watcher.locator(".stream summary").first().click();
     await watcher.getByText(title).first().waitFor();
     await look(watcher, "live changes");
+    // What is refused cannot be done, but while something is recorded the refusal is a step of it.
+    await page.getByRole("link", { name: "completeTask", exact: true }).click();
+    await page.getByLabel(/^task_id/).fill("01JQ000000000000000000000Z");
+    await page.getByRole("button", { name: "Try it (dry run)" }).click();
+    await page.locator(".verdict", { hasText: "task_not_found" }).waitFor();
+    await page.getByRole("button", { name: "Record the refusal" }).click();
+    await page.getByRole("heading", { name: "Refused" }).waitFor();
     await page.getByRole("link", { name: "Scenario" }).click();
     await page.getByRole("button", { name: "Make the file" }).click();
     const file = await page.locator("pre.file").textContent();
     assert.match(file, /when: "POST \/api\/v1\/tasks"/);
+    assert.match(file, /then: 404 task_not_found/);
     await look(page, "a recorded scenario");
     await page.goto(`${base}/console/todo/rows?entity=Task&filter=onerror`);
     await page.locator(".grid-row:not(.waiting)").first().click();

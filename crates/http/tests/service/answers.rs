@@ -39,6 +39,7 @@ fn wrong_parameters_are_named() {
     assert_eq!(unpaged.problem(), "invalid_input");
     let missing = SHARED.get("booking", "-", "/availability?from=2025-06-01");
     assert_eq!(missing.json()["errors"][0]["detail"], "this is missing");
+    assert_eq!(missing.json()["detail"], "`to`: this is missing");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn check_elements(read: &Read, node: &Node, out: &mut Diagnostics) {
         out.push(Diagnostic::new(&rules::MISSING_FIELD, entry.key.span, message).help(help));
     }
     if let Some(with) = node.entry("with") {
-        let message = "`with` says nothing here: `each` answers elements, and rows come with a row";
+        let message = "`with` has no effect here: `each` answers elements, and rows come with a row";
         out.push(Diagnostic::new(&rules::NO_MEANING, with.key.span, message).help("remove it, or read without `each`"));
     }
 }
@@ -100,7 +100,7 @@ fn check_elements(read: &Read, node: &Node, out: &mut Diagnostics) {
 fn check_alone(read: &Read, node: &Node, out: &mut Diagnostics) {
     let is_alone = read.selection.is_none() && read.each.is_none() && !read.with.is_empty();
     if let Some(entry) = node.entry("return").filter(|_| is_alone) {
-        let message = "`return` says nothing here: `with` alone answers what it names";
+        let message = "`return` has no effect here: `with` alone answers what it names";
         let help = "remove it, or read the row that the others come with: `get: …`";
         out.push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help(help));
     }

@@ -279,7 +279,7 @@ impl Resolver<'_> {
         let only_for = |field: &str, fits: bool, what: &str| {
             let entry = node.entry(field)?;
             (!fits).then(|| {
-                let message = format!("`{field}` says nothing here: it belongs to {what}");
+                let message = format!("`{field}` has no effect here: it belongs to {what}");
                 Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("remove it")
             })
         };

@@ -107,7 +107,7 @@ impl Resolver<'_> {
     ) -> Option<Selection> {
         let Some(entry) = node.entry("matching") else {
             if let Some(highlight) = node.entry("highlight") {
-                let message = "`highlight` says nothing here: it belongs to `matching`";
+                let message = "`highlight` has no effect here: it belongs to `matching`";
                 let finding = Diagnostic::new(&rules::NO_MEANING, highlight.key.span, message);
                 self.out.push(finding.help("remove it"));
             }

@@ -396,7 +396,7 @@ impl StepScope<'_> {
             && self.knows(&action.key.text)
         {
             let message = format!(
-                "`{}` says nothing here: it belongs to a create or update",
+                "`{}` has no effect here: it belongs to a create or update",
                 stray.key.text
             );
             out.push(Diagnostic::new(&rules::NO_MEANING, stray.key.span, message).help("move it to that step"));

@@ -178,7 +178,7 @@ pub(super) fn tally_selection(
     };
     for field in ["by", "sum", "order", "limit", "consistent"] {
         if let Some(entry) = node.entry(field) {
-            let message = format!("`{field}` says nothing here: the tally says what is counted");
+            let message = format!("`{field}` has no effect here: the tally says what is counted");
             out.push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("remove it"));
         }
     }

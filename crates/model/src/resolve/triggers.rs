@@ -38,7 +38,7 @@ impl Resolver<'_> {
     pub(super) fn trigger_head<'n>(&mut self, node: &'n Node, entities: &[Entity]) -> Option<TriggerHead<'n>> {
         let Some(entry) = node.entry("after") else {
             if let Some(when) = node.entry("when") {
-                let message = "`when` says nothing here: the write runs after no change";
+                let message = "`when` has no effect here: the write runs after no change";
                 let help = "say what must hold under `require`, or the change under `after`";
                 self.out
                     .push(Diagnostic::new(&rules::BAD_TRIGGER, when.key.span, message).help(help));
@@ -333,7 +333,7 @@ impl Resolver<'_> {
                 RunBy::Clock => ("the clock", &rules::BAD_SCHEDULE),
             };
             let message = match has_route {
-                false => format!("`{field}` says nothing here: only {who} calls this write"),
+                false => format!("`{field}` has no effect here: only {who} calls this write"),
                 true => format!("{who} knows no version of the row, which `if_match` asks for"),
             };
             let help = format!("remove `{field}`, or make two writes of it");

@@ -23,11 +23,12 @@ impl Resolver<'_> {
         let node = &entry.value;
         let after = node.entry("after")?;
         if let Some(args) = after.value.entry("args") {
-            let message = "`args` says nothing here: there is no write that would take them";
+            let message = "`args` has no effect here: there is no write that would take them";
             self.bad_webhook(args.key.span, message, "say what is told under `send`");
         }
         if let Some(otherwise) = after.value.entry("else") {
-            let message = "`else` says nothing here: no rule refuses what is told, and what is not taken is sent again";
+            let message =
+                "`else` has no effect here: no rule refuses what is told, and what is not taken is sent again";
             self.bad_webhook(otherwise.key.span, message, "remove it");
         }
         if !has_room_for_timers(&self.table, entities) {

@@ -223,7 +223,7 @@ impl Resolver<'_> {
         };
         let mut changed = write.steps_on_versions().peekable();
         if changed.peek().is_none() || !changed.all(versioned) {
-            let message = "`if_match` says nothing here: no row with a version is changed";
+            let message = "`if_match` has no effect here: no row with a version is changed";
             let help = "give the entity an attribute `version: version`, or remove `if_match`";
             self.out
                 .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help(help));

@@ -77,7 +77,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::NoTable => out.write_str("it is not there"),
-            OpenError::Table(found) => write!(out, "it is not as the model needs it: {}", found.join("; ")),
+            OpenError::Table(found) => write!(out, "it is not what the model needs: {}", found.join("; ")),
             OpenError::Model(found) => {
                 out.write_str("its rows were written by another model")?;
                 found.iter().try_for_each(|difference| write!(out, "\n  {difference}"))

@@ -162,7 +162,7 @@ impl<'a> RowFilling<'a> {
             (Some(expr), _) | (None, Some(expr)) => {
                 if self.entity.is_key_attribute(&attribute.name) && is_made_up(expr) {
                     let reason =
-                        "this is part of the key and must be stated: made up, it would be another row each time";
+                        "this is part of the key and must be given: a generated value would make another row each time";
                     return self.wrong(MisfitKind::Missing, &attribute.name, reason);
                 }
                 self.value(expr, &attribute.ty)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use singlet_http::auth::{JwtKeys, LocalToken};
 use singlet_http::{Surfaces, System};
 
-use super::first_call::admitted_read;
+use super::first_call::{admitted_read, first_rows};
 use super::{Deployment, bundled};
 use crate::place::Place;
 use crate::store::now;
@@ -32,7 +32,7 @@ impl Addresses {
 }
 
 /// What is served, where, where the data is, and a call for each system that works as it stands.
-pub fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) -> String {
+pub async fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) -> String {
     // Credentials are shown only where nobody else can use them.
     let is_local = addresses.own.is_some_and(|address| address.ip().is_loopback())
         && !matches!(deployment.place, Place::DynamoDb { .. });
@@ -58,7 +58,7 @@ pub fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) 
             text.push_str(&format!(", described at {at}{}/docs", system.prefix));
         }
         text.push('\n');
-        if let Some(call) = call(system, &base, deployment).filter(|_| is_local) {
+        if is_local && let Some(call) = call(system, &base, deployment).await {
             text.push_str(&format!("  {call}\n"));
         }
     }
@@ -67,13 +67,14 @@ pub fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) 
 }
 
 /// A call that works as it stands, where credentials can be made here.
-fn call(system: &System, base: &str, deployment: &Deployment) -> Option<String> {
+async fn call(system: &System, base: &str, deployment: &Deployment) -> Option<String> {
     let known = bundled::named(&system.name);
     let callers = &system.model().callers;
     let (path, claims) = match known {
         Some(known) => (known.path.to_owned(), of_bundled(known)),
         None => {
-            let shown = admitted_read(system.model())?;
+            let rows = first_rows(&system.engine).await;
+            let shown = admitted_read(system.model(), &rows)?;
             (shown.path.to_owned(), shown.token)
         }
     };

@@ -1,6 +1,7 @@
 use singlet_model::expression::Expr;
 use singlet_model::model::Selection;
 use singlet_plan::Bounds;
+use singlet_plan::access::paths;
 use singlet_plan::read::Why;
 
 use crate::answers::{self, Answer};
@@ -29,14 +30,15 @@ design_rule! {
     ///
     /// Branches of `||` are asked for one by one, 16 at most; `x in ["a", "b"]` is one branch.
     ///
-    /// Way out: an index or a mirror whose partition the meaning fixes; or `scan: "why"` where the table is small.
+    /// Way out: an index or a mirror whose partition the meaning fixes; `due != absent` in `where`, where an index lacks only rows
+    /// without `due` and those are not meant; or, on a read, `scan: "why"` where the table is small.
     "R011" "only-a-scan" Error
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for asked in context.asked() {
         if let Some(answer) = context.answers(&asked).iter().find(|answer| is_scan(answer)) {
-            report(&asked, answer, findings);
+            report(context, &asked, answer, findings);
         }
     }
 }
@@ -47,7 +49,7 @@ fn is_scan(answer: &Answer<'_>) -> bool {
     answer.missing().is_some_and(|mut reasons| !reasons.any(by_itself))
 }
 
-fn report(asked: &Asked<'_>, answer: &Answer<'_>, findings: &mut Findings<'_>) {
+fn report(context: &Context<'_>, asked: &Asked<'_>, answer: &Answer<'_>, findings: &mut Findings<'_>) {
     let most = Bounds::USUAL.alternatives_max;
     if let Some(branches) = branches(asked.selection).filter(|branches| *branches > most) {
         let message = format!(
@@ -65,8 +67,45 @@ fn report(asked: &Asked<'_>, answer: &Answer<'_>, findings: &mut Findings<'_>) {
         answers::in_combination(asked, answer),
         answers::reasons(asked, &answer.plan),
     );
-    let help = "add an index or a mirror whose partition the meaning fixes, or say `scan: \"why\"`";
+    let help = way_out(context, asked, answer);
     findings.push(findings.at(asked.selection.span, asked.name, message).help(help));
+}
+
+/// What leads on: where the meaning fixes the partition of an index that only lacks rows which may not be meant, that is nearer than
+/// another index.
+fn way_out(context: &Context<'_>, asked: &Asked<'_>, answer: &Answer<'_>) -> String {
+    // Only a read of its own may say `scan`.
+    let scan = match asked.own_read().is_some() {
+        true => ", or say `scan: \"why\"`",
+        false => "",
+    };
+    let lacking = answer.plan.others.iter().find_map(|lost| match &lost.why {
+        Why::Sparse(part) if is_name(part) && names_partition(context, asked, &lost.path) => Some((part, &lost.path)),
+        _ => None,
+    });
+    match lacking {
+        Some((part, path)) => format!(
+            "if rows without `{part}` are not meant, say `{part} != absent` in `where`, and {path} can answer; else make `{part}` required, or add an index without it{scan}"
+        ),
+        None => format!("add an index or a mirror whose partition the meaning fixes{scan}"),
+    }
+}
+
+fn is_name(part: &str) -> bool {
+    part.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+}
+
+/// Whether the meaning names all of which the partition key of a path is made.
+fn names_partition(context: &Context<'_>, asked: &Asked<'_>, name: &str) -> bool {
+    let all = paths(context.model, asked.entity);
+    let Some(path) = all.iter().find(|path| path.name() == name) else {
+        return false;
+    };
+    let mut parts = path.partition().iter().flat_map(|key| &key.parts);
+    parts.all(|part| {
+        let mut meaning = asked.selection.filter.iter();
+        meaning.any(|filter| filter.mentions_attribute(part.root()))
+    })
 }
 
 /// How many branches the meaning of a selection has; none where that is no number any more.

@@ -1,3 +1,5 @@
+use singlet_model::model::Entity;
+use singlet_model::types::Type;
 use singlet_plan::read::Why;
 
 use crate::answers::{self, Answer};
@@ -37,8 +39,18 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             answers::in_combination(&asked, answer),
             answers::reasons(&asked, &answer.plan),
         );
-        let help = "begin a sort key with it in a form that sorts, or leave the order out";
+        let help = format!("begin a sort key with {}, or leave the order out", sorting_form(asked.entity, path));
         findings.push(findings.at(span, asked.name, message).help(help));
+    }
+}
+
+/// The part of a key that sorts as an attribute does.
+fn sorting_form(entity: &Entity, path: &str) -> String {
+    match entity.attribute(path).map(|attribute| &attribute.ty) {
+        Some(Type::Text(_)) => format!("`{{ordered({path})}}`: text that more text follows does not sort by itself"),
+        Some(Type::Enum(_)) => format!("`{{rank({path})}}`"),
+        Some(ty) if ty.is_number() => format!("`{{{path}}}`, and give `{path}` a range with an upper end so that it sorts"),
+        _ => "it in a form that sorts".to_owned(),
     }
 }
 

@@ -22,7 +22,7 @@ design_rule! {
     /// changes a row of that kind too: whoever comes between raises the version, and the write is tried again.
     ///
     /// Way out: keep the count or the state on one row that all of them change (`add: {open: 1}` under the limit of the number);
-    /// name the row by its key, whose absence can be insisted on; or read a versioned row first that the others change too. Where
+    /// name the row by its key, whose absence can be insisted on; `unique:`, where one such row may be there; or read a versioned row first that the others change too. Where
     /// the moment does no harm, accept the finding with that reason.
     "W022" "rows-appear" Warning
 }
@@ -45,7 +45,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                 }
                 _ => format!("`{}` decides by the rows of `{name}`, and more may appear meanwhile", write.name),
             };
-            let help = "keep what decides on a row that all of them change, or read a row with a version first that they change too";
+            let of = context.model.entity(entity).map_or("", |entity| entity.name.as_str());
+            let help = format!(
+                "where one such row may be there, name it by its key or say `unique:` on `{of}`; else keep a count on a row that all of them change, \
+                 or first read a row with a version that they change too"
+            );
             findings.push(findings.at(bound.span, &write.name, message).help(help));
         }
     }

@@ -269,6 +269,12 @@ impl<'s, 'c> Checker<'s, 'c> {
             self.describe(to)
         );
         let mistake = Diagnostic::new(&rules::TYPE_MISMATCH, expr.span, message);
+        if let (NodeKind::Name(name), Type::Enum(words)) = (&node.kind, to)
+            && words.members.contains(name)
+        {
+            let help = format!("write `\"{name}\"` for the member: without quotes it is another value of that name");
+            return self.report(mistake.help(help).replace_with(format!("\"{name}\"")));
+        }
         let help = self.conversion(node, &expr.ty, to);
         let usual = || format!("give a value of type `{}`, or change the type", self.describe(to));
         let help = help.unwrap_or_else(usual);
