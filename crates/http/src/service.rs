@@ -26,7 +26,7 @@ use crate::console::{AnswerConsole, ConsoleRequest, is_of_console};
 use crate::long_reads::LongReads;
 use crate::metrics::{Metrics, OperationLabels};
 use crate::problem::Problem;
-use crate::refusals::internal;
+use crate::refusals::internal_problem;
 use crate::settings::Settings;
 use crate::surfaces::Surfaces;
 use crate::system::System;
