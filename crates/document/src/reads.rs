@@ -177,7 +177,13 @@ fn selected(model: &Model, selection: &Selection) -> String {
     if let Some(matching) = &selection.matching {
         let text = inline_code(&text::expression_text(model, &matching.text));
         let names = escape_markdown(&matching.attributes.join(", "));
-        words.push_str(&format!(" with all words of {text} in {names}, the best match first"));
+        let forms = matching
+            .language
+            .map(|language| format!(" in any form that {language} has"));
+        let forms = forms.unwrap_or_default();
+        words.push_str(&format!(
+            " with all words of {text}{forms} in {names}, the best match first"
+        ));
     }
     if let Some(limit) = selection.limit {
         words.push_str(&format!(", at most {limit}"));

@@ -138,15 +138,16 @@ fn tallies(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
 }
 
 fn searches(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
-    let named = |model: &Model| -> BTreeSet<(String, Vec<String>)> {
+    let named = |model: &Model| -> BTreeSet<(String, Vec<String>, Option<String>)> {
         let searches = model.searches.iter();
         let named = searches.filter_map(|search| {
             let entity = model.entity(search.entity)?;
-            Some((entity.name.clone(), search.attributes.clone()))
+            let language = search.language.map(|language| language.to_string());
+            Some((entity.name.clone(), search.attributes.clone(), language))
         });
         named.collect()
     };
-    for (entity, _) in named(new).difference(&named(old)) {
+    for (entity, ..) in named(new).difference(&named(old)) {
         let what = "the index of words is built anew";
         found.push(ContractChange::noted(&format!("search {entity}"), what));
     }

@@ -4,6 +4,7 @@
 //! **Invariant:** no bits of a file are the beginning of another's, so that a row has one place.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
@@ -27,12 +28,52 @@ pub(crate) fn key_hash(key: &str) -> u64 {
     digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 
+/// The keys whose hashes begin with some bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyGroup {
+    bits: u32,
+    number: u64,
+}
+
+impl KeyGroup {
+    /// All keys, in groups by so many bits.
+    pub(crate) fn by_bits(bits: u32) -> impl Iterator<Item = KeyGroup> {
+        (0..1_u64 << bits).map(move |number| KeyGroup { bits, number })
+    }
+
+    pub(crate) fn has_hash(self, hash: u64) -> bool {
+        hash.checked_shr(u64::BITS - self.bits).unwrap_or_default() == self.number
+    }
+
+    /// The numbers of its groups by more bits.
+    pub(crate) fn parts(self, part_bits: u32) -> Range<u64> {
+        let more = part_bits.saturating_sub(self.bits);
+        self.number << more..(self.number + 1) << more
+    }
+
+    /// Whether keys of the group may lie in a file with these bits.
+    pub(crate) fn meets_bits(self, bits: &str) -> bool {
+        let own = bits_of(
+            self.number.checked_shl(u64::BITS - self.bits).unwrap_or_default(),
+            self.bits as usize,
+        );
+        own.starts_with(bits) || bits.starts_with(&own)
+    }
+}
+
+/// By how many bits keys are to be grouped, so that groups have no more rows than can be held.
+pub(crate) fn group_bits(rows: usize, held_rows_max: usize, bits_max: u32) -> u32 {
+    let is_enough = |bits: &u32| rows >> *bits <= held_rows_max;
+    (0..bits_max).find(is_enough).unwrap_or(bits_max)
+}
+
 fn bits_of(hash: u64, count: usize) -> String {
     format!("{hash:064b}").chars().take(count).collect()
 }
 
-/// The bits of the file that has a key's place: one of those that are there, or else the fewest that are the beginning of none.
-pub(crate) fn bucket_of<T>(hash: u64, there: &BTreeMap<String, T>) -> String {
+/// The bits of the file that has a key's place: one of those that are there, or else the fewest that are the beginning of none, and not fewer than
+/// some.
+pub(crate) fn bucket_of<T>(hash: u64, there: &BTreeMap<String, T>, bits_min: usize) -> String {
     let bits = bits_of(hash, BITS_MAX);
     // None is the beginning of another: the one that is the beginning of these stands right before them.
     let known = there.range(..=bits.clone()).next_back().map(|(known, _)| known);
@@ -44,7 +85,7 @@ pub(crate) fn bucket_of<T>(hash: u64, there: &BTreeMap<String, T>) -> String {
         let next = there.range(begun.to_owned()..).next();
         next.is_none_or(|(known, _)| !known.starts_with(begun))
     };
-    let count = (0..BITS_MAX).find(is_free).unwrap_or(BITS_MAX);
+    let count = (bits_min..BITS_MAX).find(is_free).unwrap_or(BITS_MAX);
     bits_of(hash, count)
 }
 
@@ -75,7 +116,7 @@ mod tests {
         for round in 0..2_000_u64 {
             let hash = random.u64(..);
             known.insert(hash, round);
-            let bits = bucket_of(hash, &files);
+            let bits = bucket_of(hash, &files, 0);
             let mut rows = files.remove(&bits).unwrap_or_default();
             rows.push((hash, Vec::new()));
             if random.u8(0..20) == 0 {
@@ -100,8 +141,30 @@ mod tests {
         }
         assert!(files.len() > 50, "it splits");
         for hash in known.keys() {
-            let rows = &files[&bucket_of(*hash, &files)];
+            let rows = &files[&bucket_of(*hash, &files, 0)];
             assert!(rows.iter().any(|(there, _)| there == hash));
         }
+    }
+
+    #[test]
+    fn every_key_is_of_one_group() {
+        let mut random = fastrand::Rng::with_seed(4);
+        for bits in 0..=8 {
+            for _ in 0..50 {
+                let hash = random.u64(..);
+                let of: Vec<KeyGroup> = KeyGroup::by_bits(bits).filter(|group| group.has_hash(hash)).collect();
+                let [group] = of[..] else { panic!("{of:?}") };
+                assert!(group.parts(8).contains(&(hash >> 56)));
+                for count in 0..12 {
+                    assert!(group.meets_bits(&bits_of(hash, count)), "{group:?} {count}");
+                }
+                let others = KeyGroup::by_bits(bits).filter(|other| *other != group);
+                assert!(others.into_iter().all(|other| !other.meets_bits(&bits_of(hash, 8))));
+            }
+        }
+        assert_eq!(group_bits(10, 10, 8), 0);
+        assert_eq!(group_bits(11, 10, 8), 1);
+        assert_eq!(group_bits(80, 10, 8), 3);
+        assert_eq!(group_bits(usize::MAX, 10, 8), 8);
     }
 }

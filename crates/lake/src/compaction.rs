@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::actions::{Action, AddFile};
 use crate::batches::remove_old_batches;
 use crate::cell::{Cell, Column};
+use crate::data_file::RowsFile;
 use crate::drafts::removed_file;
 use crate::error::LakeError;
 use crate::files::{FileEntry, LakeFiles, UNFINISHED};
@@ -51,15 +52,12 @@ impl Lake {
             let Some(table) = self.tables.get(name) else { continue };
             let columns = table.columns.clone();
             for (level, files) in full_levels(table.files.values()) {
-                let mut rows: Vec<Vec<Cell>> = Vec::new();
-                for file in &files {
-                    rows.extend(self.read_rows(name, &file.path, &columns)?);
-                }
-                sort_by_number(&columns, &mut rows);
+                let files = self.in_order(name, &columns, files)?;
                 let level = (level + 1).to_string();
-                let mut added = self.new_file(name, &columns, rows, (LEVEL_TAG, &level), now_millis)?;
-                added.data_change = false;
-                draft.add_action(name, Action::Add(added));
+                for mut added in self.put_together(name, &columns, &files, &level, now_millis)? {
+                    added.data_change = false;
+                    draft.add_action(name, Action::Add(added));
+                }
                 for file in &files {
                     draft.add_action(name, Action::Remove(removed_file(file, false, now_millis)));
                 }
@@ -73,6 +71,56 @@ impl Lake {
             self.write_due_checkpoint(name)?;
         }
         Ok(tidied)
+    }
+
+    /// Files in the order in which their rows came: they have names that were drawn. Each has the rows between its first number and the next one's.
+    fn in_order(&self, table: &str, columns: &[Column], files: Vec<AddFile>) -> Result<Vec<AddFile>, LakeError> {
+        let number: Vec<Column> = columns
+            .iter()
+            .filter(|column| column.name == "number")
+            .cloned()
+            .collect();
+        let mut numbered = Vec::with_capacity(files.len());
+        for file in files {
+            let first = self.read_each(table, &file.path, &number)?.next().transpose()?;
+            let first = first.and_then(|row| match row.first() {
+                Some(Cell::Long(number)) => Some(*number),
+                _ => None,
+            });
+            numbered.push((first, file));
+        }
+        numbered.sort_by_key(|(first, _)| *first);
+        Ok(numbered.into_iter().map(|(_, file)| file).collect())
+    }
+
+    /// Writes the rows of files into as few as hold them.
+    fn put_together(
+        &self,
+        table: &str,
+        columns: &[Column],
+        files: &[AddFile],
+        level: &str,
+        now_millis: i64,
+    ) -> Result<Vec<AddFile>, LakeError> {
+        let mut all = Vec::new();
+        let mut put = |made: RowsFile<'_>| -> Result<(), LakeError> {
+            let count = made.rows;
+            if count > 0 {
+                all.push(self.put_file(table, (made.finish()?, count), (LEVEL_TAG, level), now_millis)?);
+            }
+            Ok(())
+        };
+        let mut made = RowsFile::begin(columns)?;
+        for file in files {
+            for row in self.read_each(table, &file.path, columns)? {
+                made.push_row(row?)?;
+                if made.rows as u64 >= FULL_FILE_ROWS {
+                    put(std::mem::replace(&mut made, RowsFile::begin(columns)?))?;
+                }
+            }
+        }
+        put(made)?;
+        Ok(all)
     }
 
     fn write_due_checkpoint(&mut self, name: &str) -> Result<(), LakeError> {
@@ -147,15 +195,4 @@ fn full_levels<'f>(files: impl Iterator<Item = &'f AddFile>) -> Vec<(u32, Vec<Ad
         .into_iter()
         .filter(|(_, files)| files.len() >= LEVEL_FILES)
         .collect()
-}
-
-/// Rows of changes in the order they came in: files have names that were drawn.
-fn sort_by_number(columns: &[Column], rows: &mut [Vec<Cell>]) {
-    let Some(at) = columns.iter().position(|column| column.name == "number") else {
-        return;
-    };
-    rows.sort_by_key(|row| match row.get(at) {
-        Some(Cell::Long(number)) => *number,
-        _ => i64::MIN,
-    });
 }

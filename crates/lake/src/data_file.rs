@@ -10,6 +10,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::SerializedFileWriter;
+use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
@@ -25,39 +26,78 @@ const ROW_GROUP_ROWS_MAX: usize = 100_000;
 
 /// Rows as the bytes of a file. Each has one cell for each column.
 pub(crate) fn file_of_rows(columns: &[Column], rows: Vec<Vec<Cell>>) -> Result<Vec<u8>, LakeError> {
-    #[cfg(test)]
-    if tests::IS_UNCOMPRESSED.load(std::sync::atomic::Ordering::Relaxed) {
-        return file_with(columns, rows, Compression::UNCOMPRESSED);
+    let mut file = RowsFile::begin(columns)?;
+    for row in rows {
+        file.push_row(row)?;
     }
-    file_with(columns, rows, Compression::SNAPPY)
+    file.finish()
 }
 
-fn file_with(columns: &[Column], rows: Vec<Vec<Cell>>, compression: Compression) -> Result<Vec<u8>, LakeError> {
-    let schema = schema_of(columns)?;
+/// A file that is made row by row: no more rows than those of a group are held.
+pub(crate) struct RowsFile<'c> {
+    columns: &'c [Column],
+    file: SerializedFileWriter<Vec<u8>>,
+    group: Vec<Vec<Cell>>,
+    /// How many rows it has.
+    pub rows: usize,
+}
+
+impl<'c> RowsFile<'c> {
+    pub(crate) fn begin(columns: &'c [Column]) -> Result<Self, LakeError> {
+        #[cfg(test)]
+        if tests::IS_UNCOMPRESSED.load(std::sync::atomic::Ordering::Relaxed) {
+            return Self::begin_with(columns, Compression::UNCOMPRESSED);
+        }
+        Self::begin_with(columns, Compression::SNAPPY)
+    }
+
+    fn begin_with(columns: &'c [Column], compression: Compression) -> Result<Self, LakeError> {
+        let schema = schema_of(columns)?;
+        let properties = properties_of(columns, &schema, compression);
+        Ok(RowsFile {
+            columns,
+            file: SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?,
+            group: Vec::new(),
+            rows: 0,
+        })
+    }
+
+    pub(crate) fn push_row(&mut self, row: Vec<Cell>) -> Result<(), LakeError> {
+        self.group.push(row);
+        self.rows += 1;
+        match self.group.len() >= ROW_GROUP_ROWS_MAX {
+            true => self.write_held(),
+            false => Ok(()),
+        }
+    }
+
+    fn write_held(&mut self) -> Result<(), LakeError> {
+        let group = std::mem::take(&mut self.group);
+        write_group(&mut self.file, shred_rows(self.columns, group)?)
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>, LakeError> {
+        if !self.group.is_empty() {
+            self.write_held()?;
+        }
+        Ok(self.file.into_inner()?)
+    }
+}
+
+fn properties_of(columns: &[Column], schema: &TypePtr, compression: Compression) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_compression(compression)
         .set_created_by("singlet".to_owned());
     // The least and the largest of what tells of a person tell it too.
     let mut personal = Vec::new();
     personal_paths(columns, &mut Vec::new(), &mut personal);
-    for leaf in SchemaDescriptor::new(Arc::clone(&schema)).columns() {
+    for leaf in SchemaDescriptor::new(Arc::clone(schema)).columns() {
         if personal.iter().any(|path| leaf.path().parts().starts_with(path)) {
             properties = properties.set_column_statistics_enabled(leaf.path().clone(), EnabledStatistics::None);
         }
     }
-    let properties = properties.build();
-    let mut out = Vec::new();
-    let mut file = SerializedFileWriter::new(&mut out, schema, Arc::new(properties))?;
-    let mut rows = rows.into_iter();
-    loop {
-        let group: Vec<Vec<Cell>> = rows.by_ref().take(ROW_GROUP_ROWS_MAX).collect();
-        if group.is_empty() {
-            break;
-        }
-        write_group(&mut file, shred_rows(columns, group)?)?;
-    }
-    file.close()?;
-    Ok(out)
+    properties.build()
 }
 
 /// The paths of columns that tell of a person.
@@ -73,7 +113,7 @@ fn personal_paths(columns: &[Column], within: &mut Vec<String>, found: &mut Vec<
     }
 }
 
-fn write_group(file: &mut SerializedFileWriter<&mut Vec<u8>>, leaves: Vec<Leaf>) -> Result<(), LakeError> {
+fn write_group(file: &mut SerializedFileWriter<Vec<u8>>, leaves: Vec<Leaf>) -> Result<(), LakeError> {
     let mut group = file.next_row_group()?;
     for leaf in leaves {
         let mut column = group.next_column()?.ok_or(LakeError::Shape)?;
@@ -171,8 +211,26 @@ fn repeated(name: &str, fields: Vec<TypePtr>) -> ParquetResult<TypePtr> {
 
 /// The rows of a file, in the columns of a table: what the file does not have is missing, as in one from before a column was added.
 pub(crate) fn rows_of_file(columns: &[Column], bytes: Bytes) -> Result<Vec<Vec<Cell>>, ParquetError> {
+    open_rows(columns, bytes)?.collect()
+}
+
+/// The same one after the other.
+pub(crate) struct FileRows<'c> {
+    columns: &'c [Column],
+    rows: RowIter<'static>,
+}
+
+impl Iterator for FileRows<'_> {
+    type Item = Result<Vec<Cell>, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = self.rows.next()?;
+        Some(row.and_then(|row| cells_of_row(self.columns, row)))
+    }
+}
+
+pub(crate) fn open_rows(columns: &[Column], bytes: Bytes) -> Result<FileRows<'_>, ParquetError> {
     let file = SerializedFileReader::new(bytes)?;
-    let mut rows = Vec::new();
     let is_wanted = |field: &&TypePtr| columns.iter().any(|column| column.name == field.name());
     let schema = file.metadata().file_metadata().schema();
     let wanted: Vec<TypePtr> = schema.get_fields().iter().filter(is_wanted).cloned().collect();
@@ -185,10 +243,8 @@ pub(crate) fn rows_of_file(columns: &[Column], bytes: Bytes) -> Result<Vec<Vec<C
                 .build()?,
         ),
     };
-    for row in file.get_row_iter(wanted)? {
-        rows.push(cells_of_row(columns, row?)?);
-    }
-    Ok(rows)
+    let rows = RowIter::from_file_into(Box::new(file)).project(wanted)?;
+    Ok(FileRows { columns, rows })
 }
 
 fn cells_of_row(columns: &[Column], row: Row) -> Result<Vec<Cell>, ParquetError> {

@@ -11,7 +11,7 @@ use crate::batches::{Batch, put_batch};
 use crate::buckets::{BUCKET_TAG, bucket_of, key_hash, split_bucket};
 use crate::cell::{Cell, Column};
 use crate::compaction::LEVEL_TAG;
-use crate::data_file::{file_of_rows, rows_of_file};
+use crate::data_file::{file_of_rows, open_rows};
 use crate::delta_schema::schema_text;
 use crate::error::LakeError;
 use crate::files::drawn_name;
@@ -46,30 +46,39 @@ impl Lake {
         }
     }
 
-    pub(crate) fn draft_rows(
-        &mut self,
+    /// Adds rows to an entity's table of changes.
+    pub(crate) fn draft_changes(
+        &self,
         draft: &mut Draft,
-        rows: BTreeMap<String, Vec<Vec<Cell>>>,
-        updates: BTreeMap<String, RowUpdates>,
+        entity: &str,
+        rows: Vec<Vec<Cell>>,
         now_millis: i64,
     ) -> Result<(), LakeError> {
-        for (entity, rows) in rows.into_iter().filter(|(_, rows)| !rows.is_empty()) {
-            let Some(tables) = self.entities.get(&entity) else {
-                continue;
-            };
-            let added = self.new_file(
-                &tables.changes,
-                &tables.changes_columns,
-                rows,
-                (LEVEL_TAG, "0"),
-                now_millis,
-            )?;
-            draft.add_action(&tables.changes, Action::Add(added));
-        }
-        for (entity, updates) in updates {
-            let actions = self.rewrite_buckets(&entity, updates, now_millis)?;
-            actions.into_iter().for_each(|action| draft.add_action(&entity, action));
-        }
+        let Some(tables) = self.entities.get(entity).filter(|_| !rows.is_empty()) else {
+            return Ok(());
+        };
+        let columns = &tables.changes_columns;
+        let added = self.new_file(&tables.changes, columns, rows, (LEVEL_TAG, "0"), now_millis)?;
+        draft.add_action(&tables.changes, Action::Add(added));
+        Ok(())
+    }
+
+    /// Has an entity's rows be what they became. Files with fewer bits than some are left alone, and none gets fewer.
+    pub(crate) fn draft_updates(
+        &self,
+        draft: &mut Draft,
+        entity: &str,
+        updates: RowUpdates,
+        bits_min: usize,
+        now_millis: i64,
+    ) -> Result<(), LakeError> {
+        let actions = self.rewrite_buckets(entity, updates, bits_min, now_millis)?;
+        actions.into_iter().for_each(|action| draft.add_action(entity, action));
+        Ok(())
+    }
+
+    /// Adds what does not fit, and the rows that are gone and told of a person.
+    pub(crate) fn draft_apart(&self, draft: &mut Draft, now_millis: i64) -> Result<(), LakeError> {
         let misfits = std::mem::take(&mut draft.misfits);
         if !misfits.is_empty() {
             let added = self.new_file(MISFITS, &misfit_columns(), misfits, (LEVEL_TAG, "0"), now_millis)?;
@@ -109,18 +118,26 @@ impl Lake {
     }
 
     /// The files of what is, written anew where rows in them change.
-    fn rewrite_buckets(&self, entity: &str, updates: RowUpdates, now_millis: i64) -> Result<Vec<Action>, LakeError> {
+    fn rewrite_buckets(
+        &self,
+        entity: &str,
+        updates: RowUpdates,
+        bits_min: usize,
+        now_millis: i64,
+    ) -> Result<Vec<Action>, LakeError> {
         let (Some(table), Some(tables)) = (self.tables.get(entity), self.entities.get(entity)) else {
             return Ok(Vec::new());
         };
         let mut there: BTreeMap<String, &AddFile> = BTreeMap::new();
         for file in table.files.values() {
-            let bits = file.tag(BUCKET_TAG).ok_or_else(|| rewritten(&table.name, &file.path))?;
-            there.insert(bits.to_owned(), file);
+            let bits = bucket_bits(table, file)?;
+            if bits.len() >= bits_min {
+                there.insert(bits.to_owned(), file);
+            }
         }
         let mut by_bucket: BTreeMap<String, RowUpdates> = BTreeMap::new();
         for (key, cells) in updates {
-            let bits = bucket_of(key_hash(&key), &there);
+            let bits = bucket_of(key_hash(&key), &there, bits_min);
             by_bucket.entry(bits).or_default().insert(key, cells);
         }
         let mut actions = Vec::new();
@@ -150,10 +167,21 @@ impl Lake {
 
     /// The rows of a data file, in the columns that the table has by now.
     pub(crate) fn read_rows(&self, table: &str, path: &str, columns: &[Column]) -> Result<Vec<Vec<Cell>>, LakeError> {
+        self.read_each(table, path, columns)?.collect()
+    }
+
+    /// The same one after the other.
+    pub(crate) fn read_each<'c>(
+        &self,
+        table: &str,
+        path: &str,
+        columns: &'c [Column],
+    ) -> Result<impl Iterator<Item = Result<Vec<Cell>, LakeError>> + use<'c>, LakeError> {
         let path = format!("{table}/{path}");
         let bytes = self.files.get(&path).map_err(LakeError::file(&path))?;
         let bytes = bytes.ok_or_else(|| LakeError::unreadable(&path, "it is gone"))?;
-        rows_of_file(columns, bytes).map_err(|error| LakeError::unreadable(&path, error))
+        let rows = open_rows(columns, bytes).map_err(|error| LakeError::unreadable(&path, error))?;
+        Ok(rows.map(move |row| row.map_err(|error| LakeError::unreadable(&path, error))))
     }
 
     /// Writes a data file that no table has yet.
@@ -162,11 +190,21 @@ impl Lake {
         table: &str,
         columns: &[Column],
         rows: Vec<Vec<Cell>>,
-        (tag, value): (&str, &str),
+        tag: (&str, &str),
         now_millis: i64,
     ) -> Result<AddFile, LakeError> {
         let count = rows.len();
-        let bytes = file_of_rows(columns, rows)?;
+        self.put_file(table, (file_of_rows(columns, rows)?, count), tag, now_millis)
+    }
+
+    /// Puts a data file with so many rows under a name that is drawn.
+    pub(crate) fn put_file(
+        &self,
+        table: &str,
+        (bytes, count): (Vec<u8>, usize),
+        (tag, value): (&str, &str),
+        now_millis: i64,
+    ) -> Result<AddFile, LakeError> {
         let name = drawn_name().map_err(LakeError::file(table))?;
         let name = format!("part-{name}.parquet");
         let path = format!("{table}/{name}");
@@ -368,6 +406,11 @@ fn drawn_uuid() -> std::io::Result<String> {
         part(17, 20),
         part(20, 32)
     ))
+}
+
+/// The bits of a file of what is.
+pub(crate) fn bucket_bits<'f>(table: &TableLog, file: &'f AddFile) -> Result<&'f str, LakeError> {
+    file.tag(BUCKET_TAG).ok_or_else(|| rewritten(&table.name, &file.path))
 }
 
 fn rewritten(table: &str, path: &str) -> LakeError {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::actions::{Action, AddFile};
 use crate::cell::{Cell, Column, ColumnType};
 use crate::compaction::LEVEL_TAG;
+use crate::data_file::RowsFile;
 use crate::drafts::{Draft, removed_file};
 use crate::error::LakeError;
 use crate::lake::Lake;
@@ -111,35 +112,38 @@ impl Lake {
             if !heads.iter().any(|head| is_gone(head.first(), head.get(1))) {
                 continue;
             }
-            let mut rows = self.read_rows(&name, &file.path, &columns)?;
-            let mut count = 0;
-            for row in &mut rows {
-                if is_gone(row.first(), row.get(CHANGE_KEY)) {
-                    count += usize::from(empty_cells(&columns, row, Emptied::Personal));
-                }
-            }
-            if count > 0 {
-                self.draft_again(draft, &name, (&columns, rows), &file, now_millis)?;
-            }
-            emptied += count;
+            let empty_gone = |row: &mut [Cell]| {
+                is_gone(row.first(), row.get(CHANGE_KEY)) && empty_cells(&columns, row, Emptied::Personal)
+            };
+            emptied += self.draft_again(draft, (&name, &columns), &file, empty_gone, now_millis)?;
         }
         Ok(emptied)
     }
 
-    /// Has a file of changes written anew with other rows.
+    /// Has a file written anew where rows of it become others; how many do.
     fn draft_again(
         &self,
         draft: &mut Draft,
-        table: &str,
-        (columns, rows): (&[Column], Vec<Vec<Cell>>),
+        (table, columns): (&str, &[Column]),
         file: &AddFile,
+        mut change_row: impl FnMut(&mut [Cell]) -> bool,
         now_millis: i64,
-    ) -> Result<(), LakeError> {
-        let level = file.tag(LEVEL_TAG).unwrap_or("0").to_owned();
-        let added = self.new_file(table, columns, rows, (LEVEL_TAG, &level), now_millis)?;
-        draft.add_action(table, Action::Remove(removed_file(file, true, now_millis)));
-        draft.add_action(table, Action::Add(added));
-        Ok(())
+    ) -> Result<usize, LakeError> {
+        let mut made = RowsFile::begin(columns)?;
+        let mut changed = 0;
+        for row in self.read_each(table, &file.path, columns)? {
+            let mut row = row?;
+            changed += usize::from(change_row(&mut row));
+            made.push_row(row)?;
+        }
+        if changed > 0 {
+            let count = made.rows;
+            let level = file.tag(LEVEL_TAG).unwrap_or("0");
+            let added = self.put_file(table, (made.finish()?, count), (LEVEL_TAG, level), now_millis)?;
+            draft.add_action(table, Action::Remove(removed_file(file, true, now_millis)));
+            draft.add_action(table, Action::Add(added));
+        }
+        Ok(changed)
     }
 
     /// Empties what the model says by now is not readable in all of history, and what tells of persons whose rows were gone before it said so.
@@ -156,7 +160,8 @@ impl Lake {
             let columns = &tables.changes_columns;
             let mut ended: HashMap<String, i64> = HashMap::new();
             for file in table.files.values() {
-                for row in self.read_rows(&tables.changes, &file.path, columns)? {
+                for row in self.read_each(&tables.changes, &file.path, columns)? {
+                    let row = row?;
                     if let (Some(Cell::Long(number)), Some(Cell::Null)) = (row.first(), row.get(CHANGE_AFTER)) {
                         let last = ended.entry(key_of(tables, &row)).or_insert(*number);
                         *last = (*last).max(*number);
@@ -166,20 +171,17 @@ impl Lake {
             let none = HashSet::new();
             let present = present.get(&tables.entity).unwrap_or(&none);
             for file in table.files.values() {
-                let mut rows = self.read_rows(&tables.changes, &file.path, columns)?;
-                let mut has_changed = false;
-                for row in &mut rows {
-                    has_changed |= empty_cells(columns, row, Emptied::Omitted);
+                let empty_or_hide = |row: &mut [Cell]| {
+                    let mut has_changed = empty_cells(columns, row, Emptied::Omitted);
                     has_changed |= hide_key(tables, row);
                     let key = row.get(CHANGE_KEY).and_then(Cell::as_text).unwrap_or_default();
                     let has_ended = ended.get(key).is_some_and(|last| number_of(row) <= *last);
                     if has_ended || !present.contains(key) {
                         has_changed |= empty_cells(columns, row, Emptied::Personal);
                     }
-                }
-                if has_changed {
-                    self.draft_again(draft, &tables.changes, (columns, rows), file, now_millis)?;
-                }
+                    has_changed
+                };
+                self.draft_again(draft, (&tables.changes, columns), file, empty_or_hide, now_millis)?;
             }
         }
         self.draft_emptied_misfits(draft, now_millis)
@@ -196,13 +198,11 @@ impl Lake {
         }
         let columns = &table.columns;
         for file in table.files.values() {
-            let mut rows = self.read_rows(MISFITS, &file.path, columns)?;
-            let mut has_changed = false;
-            for row in &mut rows {
+            let empty_item = |row: &mut [Cell]| {
                 let entity = columns.iter().position(|column| column.name == "entity");
                 let entity = entity.and_then(|at| row.get(at)).and_then(Cell::as_text);
                 if !entity.is_some_and(is_meant) {
-                    continue;
+                    return false;
                 }
                 for (column, cell) in columns.iter().zip(row.iter_mut()) {
                     match column.name.as_str() {
@@ -211,11 +211,9 @@ impl Lake {
                         _ => {}
                     }
                 }
-                has_changed = true;
-            }
-            if has_changed {
-                self.draft_again(draft, MISFITS, (columns, rows), file, now_millis)?;
-            }
+                true
+            };
+            self.draft_again(draft, (MISFITS, columns), file, empty_item, now_millis)?;
         }
         Ok(())
     }

@@ -1,17 +1,12 @@
 //! Follows the changes of a model's table into a lake.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use singlet_changes::{
-    ChangeDecoder, ChangePage, ChangeReader, ChangeSource, FollowError, Followers, Misfit, Noted, SnapshotReader,
-    SnapshotRow, Told,
+    ChangeDecoder, ChangePage, ChangeReader, ChangeSource, FollowError, Followers, Noted, SnapshotReader, Told,
 };
-use singlet_item::Value;
 use singlet_model::Model;
-use singlet_runtime::Attributes;
-use singlet_runtime::values::json_text;
 use singlet_store::StreamPosition;
 
 use crate::batches::newest_number;
@@ -20,9 +15,7 @@ use crate::error::LakeError;
 use crate::files::LakeFiles;
 use crate::lake::{Appended, Lake};
 use crate::personal::has_personal;
-
-/// The most rows of a snapshot, which are held in memory until all are known.
-pub const SNAPSHOT_ROWS_MAX: usize = 2_000_000;
+use crate::snapshot_rows::{HELD_ROWS_MAX, SnapshotRows};
 
 /// The most changes of a batch.
 const BATCH_CHANGES_MAX: usize = 20_000;
@@ -62,6 +55,8 @@ pub struct LakeFollower {
     vacuumed_at: i64,
     /// Whether history is emptied whenever it is tidied, and not once a day.
     erases_at_once: bool,
+    /// How many rows of a snapshot are held in memory at once.
+    held_rows_max: usize,
 }
 
 /// A lake, and how far its changes were read.
@@ -102,7 +97,16 @@ impl LakeFollower {
             opened: None,
             vacuumed_at: i64::MIN,
             erases_at_once: false,
+            held_rows_max: HELD_ROWS_MAX,
         }
+    }
+
+    /// The same, where snapshots hold fewer rows at once.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn with_held_rows(mut self, held_rows_max: usize) -> Self {
+        self.held_rows_max = held_rows_max;
+        self
     }
 
     /// The same, where history is emptied of what told of rows that are gone whenever it is tidied.
@@ -328,23 +332,28 @@ impl LakeFollower {
     ) -> Result<Opened, LakeError> {
         let latest = StreamPosition::Latest;
         let mut reader = ChangeReader::new(Arc::clone(&self.model), Arc::clone(&self.source), latest);
-        let mut rows = SnapshotRows::new(Arc::clone(&self.model));
-        rows.take_told(&reader.next_page().await?)?;
+        let decoder = ChangeDecoder::new(Arc::clone(&self.model));
+        let mut rows = SnapshotRows::new(decoder, self.held_rows_max);
+        rows.take_told(&opened.lake, &reader.next_page().await?)?;
         let position = reader.position().clone();
         self.note(&mut opened, &position, now()).await?;
         let mut scan = SnapshotReader::new(Arc::clone(&self.model), Arc::clone(&self.source));
         let mut pages = 0_usize;
         while let Some(page) = scan.next_page(now()).await? {
-            rows.take_scanned(page)?;
+            rows.take_scanned(&opened.lake, page)?;
+            if rows.is_full() {
+                let spilled = tokio::task::spawn_blocking(move || rows.spill().map(|()| rows));
+                rows = spilled.await.map_err(|_| LakeError::Ended)??;
+            }
             pages += 1;
             if pages.is_multiple_of(SCAN_PAGES) {
-                rows.take_told(&reader.next_page().await?)?;
+                rows.take_told(&opened.lake, &reader.next_page().await?)?;
             }
         }
         let passed = now().saturating_add(self.late_millis);
         loop {
             let page = reader.next_page().await?;
-            rows.take_told(&page)?;
+            rows.take_told(&opened.lake, &page)?;
             let is_past = reader.is_at_head() || reader.has_passed(passed.div_euclid(1_000));
             if is_past && now() >= passed {
                 break;
@@ -354,8 +363,8 @@ impl LakeFollower {
             }
         }
         let position = reader.position().clone();
-        let (found, at, now) = (rows.into_rows(), position.clone(), now());
-        let (lake, appended) = in_lake(opened.lake, move |lake| lake.replace(&found, &at, now)).await?;
+        let (at, now) = (position.clone(), now());
+        let (lake, appended) = in_lake(opened.lake, move |lake| lake.replace(rows, &at, now)).await?;
         opened.lake = lake;
         opened.reader = Some(reader);
         opened.is_known = true;
@@ -374,11 +383,6 @@ impl Opened {
     }
 }
 
-/// What identifies a row among those that are held.
-fn key_text(key: &Attributes) -> String {
-    json_text::of(&Value::M(key.clone()))
-}
-
 /// Whether the table has noted how far the lake is, or how far it was before its last batch.
 fn is_of_table(lake: &Lake, noted: Option<&Noted>) -> bool {
     let noted = noted.map(|noted| noted.position.clone());
@@ -392,91 +396,4 @@ async fn in_lake<T: Send + 'static>(
 ) -> Result<(Lake, T), LakeError> {
     let done = tokio::task::spawn_blocking(move || work(&mut lake).map(|done| (lake, done)));
     done.await.map_err(|_| LakeError::Ended)?
-}
-
-/// The rows of a table as they are read, and as the stream tells them meanwhile.
-struct SnapshotRows {
-    decoder: ChangeDecoder,
-    /// By entity and key; none where the stream told last that it is gone.
-    told: HashMap<(String, String), Option<SnapshotRow>>,
-    scanned: HashMap<(String, String), SnapshotRow>,
-    misfits: Vec<SnapshotRow>,
-}
-
-impl SnapshotRows {
-    fn new(model: Arc<Model>) -> Self {
-        SnapshotRows {
-            decoder: ChangeDecoder::new(model),
-            told: HashMap::new(),
-            scanned: HashMap::new(),
-            misfits: Vec::new(),
-        }
-    }
-
-    fn take_scanned(&mut self, page: Vec<SnapshotRow>) -> Result<(), LakeError> {
-        for row in page {
-            match &row {
-                SnapshotRow::Row { entity, key, .. } => {
-                    self.scanned.insert((entity.clone(), key_text(key)), row);
-                }
-                SnapshotRow::Misfit { .. } => self.misfits.push(row),
-            }
-        }
-        self.check_rows()
-    }
-
-    fn take_told(&mut self, page: &ChangePage) -> Result<(), LakeError> {
-        for told in &page.told {
-            match told {
-                Told::Change(change) => {
-                    let row = change.after.clone().map(|row| SnapshotRow::Row {
-                        entity: change.entity.clone(),
-                        key: change.key.clone(),
-                        row,
-                    });
-                    self.told.insert((change.entity.clone(), key_text(&change.key)), row);
-                }
-                Told::Misfit(misfit) => self.take_misfit(misfit),
-            }
-        }
-        self.check_rows()
-    }
-
-    /// A row that does not fit any more is read as one that does not, or told as one; what it was before is the past.
-    fn take_misfit(&mut self, misfit: &Misfit) {
-        let old = misfit.record.old.as_ref();
-        if let Some(key) = old.and_then(|old| self.decoder.fitting_key(&misfit.entity, old)) {
-            self.told.insert((misfit.entity.clone(), key_text(&key)), None);
-        }
-        let Some(item) = &misfit.record.new else { return };
-        let is_known = |row: &SnapshotRow| matches!(row, SnapshotRow::Misfit { item: known, .. } if known == item);
-        if !self.misfits.iter().any(is_known) {
-            self.misfits.push(SnapshotRow::Misfit {
-                entity: misfit.entity.clone(),
-                reason: misfit.reason.clone(),
-                item: item.clone(),
-            });
-        }
-    }
-
-    fn check_rows(&self) -> Result<(), LakeError> {
-        match self.told.len() + self.scanned.len() + self.misfits.len() <= SNAPSHOT_ROWS_MAX {
-            true => Ok(()),
-            false => Err(LakeError::Refused(format!(
-                "the table has more than the {SNAPSHOT_ROWS_MAX} rows that a lake begins with"
-            ))),
-        }
-    }
-
-    fn into_rows(mut self) -> Vec<SnapshotRow> {
-        for (place, row) in self.told {
-            match row {
-                Some(row) => self.scanned.insert(place, row),
-                None => self.scanned.remove(&place),
-            };
-        }
-        let mut rows: Vec<SnapshotRow> = self.scanned.into_values().collect();
-        rows.extend(self.misfits);
-        rows
-    }
 }

@@ -3,21 +3,27 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use singlet_changes::{Change, ChangeDecoder, SnapshotRow, Told};
+use singlet_changes::{Change, ChangeDecoder, Told};
 use singlet_model::Model;
+use singlet_runtime::Attributes;
 use singlet_store::StreamPosition;
 
+use crate::actions::{Action, AddFile};
 use crate::batches::{Batch, newest_batch, put_batch};
-use crate::buckets::BUCKET_ROWS_MAX;
+use crate::buckets::{BUCKET_ROWS_MAX, KeyGroup, group_bits, key_hash};
 use crate::cell::{Cell, Column};
-use crate::drafts::{Draft, RowUpdates};
+use crate::drafts::{Draft, RowUpdates, bucket_bits, removed_file};
 use crate::error::LakeError;
 use crate::files::{LakeFiles, drawn_name};
 use crate::layout::{
     ChangeHead, ERASURES, EntityTables, MISFITS, Unfitting, changes_table, erasure_columns, lake_entities,
 };
 use crate::personal::{ValueHasher, has_personal};
+use crate::snapshot_rows::{PART_BITS, SnapshotRows};
 use crate::table_log::TableLog;
+
+/// The most rows of an entity that may come to stand under other keys: they are looked at together.
+const REKEYED_ROWS_MAX: usize = 2_000_000;
 
 /// The tables of a model, and how far they are.
 pub struct Lake {
@@ -171,7 +177,13 @@ impl Lake {
                 }
             }
         }
-        self.draft_rows(&mut draft, rows, updates, now_millis)?;
+        for (entity, rows) in rows {
+            self.draft_changes(&mut draft, &entity, rows, now_millis)?;
+        }
+        for (entity, updates) in updates {
+            self.draft_updates(&mut draft, &entity, updates, 0, now_millis)?;
+        }
+        self.draft_apart(&mut draft, now_millis)?;
         self.commit(draft, "append", Some(position), now_millis)
     }
 
@@ -253,55 +265,100 @@ impl Lake {
         draft.take_misfit(unfitting);
     }
 
+    /// The key of a row as it stands in the lake; nothing where its entity has no tables.
+    pub(crate) fn row_key(&self, entity: &str, key: &Attributes) -> Option<String> {
+        Some(self.entities.get(entity)?.persons.key_text(key))
+    }
+
     /// Brings the tables to what the rows are at a position. What differs enters the tables of changes, as `snapshot` or `deleted`.
     ///
     /// # Errors
     ///
     /// Where another process was faster, or files cannot be read or written.
-    pub fn replace(
+    pub(crate) fn replace(
         &mut self,
-        found: &[SnapshotRow],
+        mut found: SnapshotRows,
         position: &StreamPosition,
         now_millis: i64,
     ) -> Result<Appended, LakeError> {
-        let at_seconds = now_millis.div_euclid(1_000);
         let mut draft = self.draft();
-        let mut all: BTreeMap<&str, Vec<(String, &SnapshotRow)>> = BTreeMap::new();
-        for row in found {
-            match row {
-                SnapshotRow::Row { entity, key, .. } => {
-                    if let Some(tables) = self.entities.get(entity) {
-                        let key = tables.persons.key_text(key);
-                        all.entry(entity.as_str()).or_default().push((key, row));
-                    }
-                }
-                SnapshotRow::Misfit { .. } => {
-                    let unfitting = Unfitting::of_scanned(row, at_seconds);
-                    unfitting
-                        .into_iter()
-                        .for_each(|unfitting| self.take_misfit(&mut draft, unfitting));
-                }
-            }
+        for row in found.take_misfits() {
+            let unfitting = Unfitting::of_scanned(&row, now_millis.div_euclid(1_000));
+            unfitting
+                .into_iter()
+                .for_each(|unfitting| self.take_misfit(&mut draft, unfitting));
         }
         let mut present: BTreeMap<String, HashSet<String>> = BTreeMap::new();
-        for (entity, found) in &all {
-            if self.entities.get(*entity).is_some_and(EntityTables::is_emptied) {
-                let keys = found.iter().map(|(key, _)| key.clone());
-                present.insert((*entity).to_owned(), keys.collect());
-            }
+        for name in self.entities.keys() {
+            let keys = self.draft_snapshot(&mut draft, name, &mut found, now_millis)?;
+            present.insert(name.clone(), keys);
         }
-        let (mut rows, mut updates) = (BTreeMap::new(), BTreeMap::new());
-        let names: Vec<String> = self.entities.keys().cloned().collect();
-        for name in names {
-            let found = all.remove(name.as_str()).unwrap_or_default();
-            let (changed, updated) = self.differences(&mut draft, &name, found, at_seconds)?;
-            rows.insert(name.clone(), changed);
-            updates.insert(name, updated);
-        }
-        self.draft_rows(&mut draft, rows, updates, now_millis)?;
+        self.draft_apart(&mut draft, now_millis)?;
         self.draft_emptied(&mut draft, &present, now_millis)?;
         self.draft_tables(&mut draft, now_millis)?;
         self.commit(draft, "snapshot", Some(position), now_millis)
+    }
+
+    /// Brings the tables of an entity to what its rows are, some at a time where they are many. The keys of all of them, where history is emptied
+    /// by those.
+    fn draft_snapshot(
+        &self,
+        draft: &mut Draft,
+        entity: &str,
+        found: &mut SnapshotRows,
+        now_millis: i64,
+    ) -> Result<HashSet<String>, LakeError> {
+        let mut present = HashSet::new();
+        let (Some(table), Some(tables)) = (self.tables.get(entity), self.entities.get(entity)) else {
+            return Ok(present);
+        };
+        let there: u64 = table.files.values().filter_map(AddFile::rows).sum();
+        let count = found
+            .count_rows(entity)
+            .max(usize::try_from(there).unwrap_or(usize::MAX));
+        let bits = match tables.has_other_keys() {
+            // What a row was may lie under a key of another group.
+            true if count <= REKEYED_ROWS_MAX => 0,
+            true => {
+                return Err(LakeError::Refused(format!(
+                    "`{entity}` has more than {REKEYED_ROWS_MAX} rows: what tells of a person now cannot be hidden in their keys; make another lake"
+                )));
+            }
+            false => group_bits(count, found.held_rows_max(), PART_BITS),
+        };
+        // Files of several groups become files of one each.
+        let mut wide = Vec::new();
+        for file in table.files.values() {
+            if bucket_bits(table, file)?.len() < bits as usize {
+                draft.add_action(entity, Action::Remove(removed_file(file, true, now_millis)));
+                wide.push(file);
+            }
+        }
+        let mut changed = Vec::new();
+        for group in KeyGroup::by_bits(bits) {
+            let rows = found.rows_of(entity, group)?;
+            if tables.is_emptied() {
+                present.extend(rows.keys().cloned());
+            }
+            let moved = self.rows_in_group(entity, group, wide.iter().copied())?;
+            let own = table
+                .files
+                .values()
+                .filter(|file| wide.iter().all(|wide| wide.path != file.path));
+            let mut there = self.rows_in_group(entity, group, own)?;
+            there.extend(moved.iter().map(|(key, row)| (key.clone(), row.clone())));
+            let (some, mut updates) = self.differences(draft, entity, (rows, there), now_millis.div_euclid(1_000))?;
+            for (key, row) in moved {
+                updates.entry(key).or_insert(Some(row));
+            }
+            changed.extend(some);
+            if changed.len() >= found.held_rows_max() {
+                self.draft_changes(draft, entity, std::mem::take(&mut changed), now_millis)?;
+            }
+            self.draft_updates(draft, entity, updates, bits as usize, now_millis)?;
+        }
+        self.draft_changes(draft, entity, changed, now_millis)?;
+        Ok(present)
     }
 
     /// The rows of an entity that are other than in its table, for both tables.
@@ -309,10 +366,9 @@ impl Lake {
         &self,
         draft: &mut Draft,
         entity: &str,
-        found: Vec<(String, &SnapshotRow)>,
+        (found, mut there): (BTreeMap<String, Attributes>, HashMap<String, Vec<Cell>>),
         at_seconds: i64,
     ) -> Result<(Vec<Vec<Cell>>, RowUpdates), LakeError> {
-        let mut there = self.current_rows(entity)?;
         let (mut rows, mut updates) = (Vec::new(), RowUpdates::new());
         let Some(tables) = self.entities.get(entity) else {
             return Ok((rows, updates));
@@ -334,15 +390,14 @@ impl Lake {
             at_seconds,
             by: None,
         };
-        for (key, found) in found {
-            let SnapshotRow::Row { row, .. } = found else { continue };
+        for (key, row) in found {
             let before = there.remove(&key);
             if let Some(former) = former.remove(&key) {
                 updates.insert(former, None);
             }
-            let encoded = tables.current_row(&key, row).and_then(|current| {
+            let encoded = tables.current_row(&key, &row).and_then(|current| {
                 let head = head(draft.changes, "snapshot");
-                Ok((current, tables.change_row(&head, &key, (None, Some(row)))?))
+                Ok((current, tables.change_row(&head, &key, (None, Some(&row)))?))
             });
             match encoded {
                 Ok((current, _)) if before.as_ref() == Some(&current) => {}
@@ -361,7 +416,7 @@ impl Lake {
                         reason: no_place.0,
                         at_seconds,
                         old: None,
-                        new: Some(row.clone()),
+                        new: Some(row),
                     };
                     self.take_misfit(draft, unfitting);
                 }
@@ -380,16 +435,27 @@ impl Lake {
         Ok((rows, updates))
     }
 
-    /// The rows of the table of what is, by key.
-    fn current_rows(&self, entity: &str) -> Result<HashMap<String, Vec<Cell>>, LakeError> {
+    /// The rows of some files of what is whose keys are of a group.
+    fn rows_in_group<'f>(
+        &self,
+        entity: &str,
+        group: KeyGroup,
+        files: impl Iterator<Item = &'f AddFile>,
+    ) -> Result<HashMap<String, Vec<Cell>>, LakeError> {
         let mut rows = HashMap::new();
         let (Some(table), Some(tables)) = (self.tables.get(entity), self.entities.get(entity)) else {
             return Ok(rows);
         };
-        for path in table.files.keys() {
-            for row in self.read_rows(entity, path, &tables.current_columns)? {
+        for file in files {
+            if !group.meets_bits(bucket_bits(table, file)?) {
+                continue;
+            }
+            for row in self.read_each(entity, &file.path, &tables.current_columns)? {
+                let row = row?;
                 let key = row.first().and_then(Cell::as_text).unwrap_or_default().to_owned();
-                rows.insert(key, row);
+                if group.has_hash(key_hash(&key)) {
+                    rows.insert(key, row);
+                }
             }
         }
         Ok(rows)

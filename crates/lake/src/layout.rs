@@ -144,6 +144,11 @@ impl EntityTables {
         self.is_emptied
     }
 
+    /// Whether rows of before may have stood under other keys than now.
+    pub(crate) fn has_other_keys(&self) -> bool {
+        !self.readable.is_empty()
+    }
+
     /// A key of before as it stands by now; nothing where it was written so.
     pub(crate) fn hidden_key(&self, key: &str) -> Option<String> {
         if self.readable.is_empty() {

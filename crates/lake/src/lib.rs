@@ -35,6 +35,7 @@ mod place;
 mod report;
 mod s3_files;
 mod shred;
+mod snapshot_rows;
 mod table_log;
 #[cfg(test)]
 mod tests;
@@ -42,7 +43,7 @@ mod tests;
 pub use compaction::{KEPT_MILLIS, Tidied};
 pub use error::LakeError;
 pub use files::{FileEntry, LakeFiles, LocalFiles};
-pub use follower::{LakeFollower, LakeStep, SNAPSHOT_ROWS_MAX};
+pub use follower::{LakeFollower, LakeStep};
 pub use lake::{Appended, Lake, check_model};
 pub use place::LakePlace;
 pub use report::{LakeReport, ReportBar, ReportUnit, ReportView};

@@ -33,6 +33,7 @@ pub mod spelling;
 pub mod text;
 pub mod text_forms;
 pub mod types;
+pub mod word_forms;
 pub mod words;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Rule, Severity};

@@ -6,11 +6,16 @@
 //!
 //! A word is a run of letters, digits and the marks that stand on them. It is compared without letter case and without accents: `Żółw` is
 //! `zolw`. In scripts that put no space between words each character is one.
+//!
+//! Where a language is named, a word is also found by its other forms. Its endings are taken off twice: as it is written, because they may have accents
+//! themselves, and without accents, because others leave them out. Two words are one where any of these are the same.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
 use singlet_item::Value;
+
+use crate::word_forms::Language;
 
 /// Another number, other words.
 pub const WORDS_VERSION: u32 = 1;
@@ -26,21 +31,25 @@ pub const QUERY_WORDS_MAX: usize = 32;
 pub struct TextWord {
     /// As it is compared.
     pub text: String,
+    /// What it is without its endings; nothing where no language is named.
+    pub forms: Vec<String>,
     /// Where it begins, in bytes.
     pub start: usize,
     /// Where it ends, in bytes.
     pub end: usize,
 }
 
-/// The words of a text, in their order.
-pub fn words_of(text: &str) -> Vec<TextWord> {
+/// The words of a text, in their order, with their forms where a language is named.
+pub fn words_of(text: &str, language: Option<Language>) -> Vec<TextWord> {
     let mut words = Vec::new();
     let mut begun: Option<usize> = None;
     let mut alone = false;
     let mut take = |start: usize, end: usize| {
-        let folded = folded_word(text.get(start..end).unwrap_or_default());
+        let written = text.get(start..end).unwrap_or_default();
+        let folded = folded_word(written);
         if !folded.is_empty() {
             words.push(TextWord {
+                forms: language.map_or_else(Vec::new, |language| forms_of(written, &folded, language)),
                 text: folded,
                 start,
                 end,
@@ -105,6 +114,24 @@ fn folded_word(word: &str) -> String {
     folded
 }
 
+/// What a word is without its endings: at least one text.
+fn forms_of(written: &str, folded: &str, language: Language) -> Vec<String> {
+    let lower = written.nfkc().flat_map(char::to_lowercase).nfc();
+    let lower: String = lower.take(WORD_CHARS_MAX).collect();
+    let as_written = folded_word(&language.stem_of(&lower));
+    let without_accents = folded_word(&language.stem_of(folded));
+    let mut forms: Vec<String> = Vec::new();
+    for form in [as_written, without_accents] {
+        if !form.is_empty() && !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
+    if forms.is_empty() {
+        forms.push(folded.to_owned());
+    }
+    forms
+}
+
 /// A mark that makes another letter of none: in Indic scripts and in kana marks are as good as letters, and stay.
 fn is_accent(c: char) -> bool {
     matches!(u32::from(c), 0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x1DC0..=0x1DFF | 0x20D0..=0x20FF | 0xFE20..=0xFE2F)
@@ -128,13 +155,36 @@ fn plain_letters(c: char) -> Option<&'static str> {
     })
 }
 
+/// A word that is searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedWord {
+    /// As it is compared.
+    pub text: String,
+    /// Its forms; nothing where no language is named.
+    pub forms: Vec<String>,
+}
+
+impl WantedWord {
+    fn is_found_in(&self, word: &TextWord) -> bool {
+        match self.forms.is_empty() {
+            true => self.text == word.text,
+            false => self.forms.iter().any(|form| word.forms.contains(form)),
+        }
+    }
+
+    fn is_begun_in(&self, word: &TextWord) -> bool {
+        word.text.starts_with(&self.text) || self.is_found_in(word)
+    }
+}
+
 /// What is searched for: all of the words, in any order; the last one may be the beginning of one, while it is typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordQuery {
     /// Words, each once.
-    pub words: Vec<String>,
-    /// What a word must begin with.
-    pub prefix: Option<String>,
+    pub words: Vec<WantedWord>,
+    /// What a word must begin with, or be a form of.
+    pub prefix: Option<WantedWord>,
+    language: Option<Language>,
 }
 
 /// More words than are searched for at once.
@@ -147,24 +197,29 @@ impl WordQuery {
     /// # Errors
     ///
     /// Where it has more than [`QUERY_WORDS_MAX`] words.
-    pub fn parse(text: &str) -> Result<Self, TooManyWords> {
-        let mut found = words_of(text);
+    pub fn parse(text: &str, language: Option<Language>) -> Result<Self, TooManyWords> {
+        let mut found = words_of(text, language);
         if found.len() > QUERY_WORDS_MAX {
             return Err(TooManyWords);
         }
-        let is_typed = found.last().is_some_and(|last| last.end == text.len());
-        let prefix = if is_typed {
-            found.pop().map(|word| word.text)
-        } else {
-            None
+        let wanted = |word: TextWord| WantedWord {
+            text: word.text,
+            forms: word.forms,
         };
+        let is_typed = found.last().is_some_and(|last| last.end == text.len());
+        let prefix = if is_typed { found.pop().map(wanted) } else { None };
         let mut query = WordQuery {
             words: Vec::new(),
             prefix,
+            language,
         };
-        for word in found {
-            if !query.words.contains(&word.text) {
-                query.words.push(word.text);
+        for word in found.into_iter().map(wanted) {
+            let is_same = |known: &WantedWord| match word.forms.is_empty() {
+                true => known.text == word.text,
+                false => known.forms == word.forms,
+            };
+            if !query.words.iter().any(is_same) {
+                query.words.push(word);
             }
         }
         Ok(query)
@@ -176,9 +231,9 @@ impl WordQuery {
     }
 
     /// Whether a word is one of those that are searched for.
-    pub fn is_hit(&self, word: &str) -> bool {
-        self.words.iter().any(|wanted| wanted == word)
-            || self.prefix.as_deref().is_some_and(|prefix| word.starts_with(prefix))
+    fn is_hit(&self, word: &TextWord) -> bool {
+        self.words.iter().any(|wanted| wanted.is_found_in(word))
+            || self.prefix.as_ref().is_some_and(|prefix| prefix.is_begun_in(word))
     }
 
     /// Whether texts together have all that is searched for.
@@ -186,9 +241,10 @@ impl WordQuery {
         if self.is_empty() {
             return false;
         }
-        let all: Vec<TextWord> = texts.into_iter().flat_map(words_of).collect();
-        let has = |wanted: &String| all.iter().any(|word| word.text == *wanted);
-        let begins = |prefix: &String| all.iter().any(|word| word.text.starts_with(prefix.as_str()));
+        let all = texts.into_iter().flat_map(|text| words_of(text, self.language));
+        let all: Vec<TextWord> = all.collect();
+        let has = |wanted: &WantedWord| all.iter().any(|word| wanted.is_found_in(word));
+        let begins = |prefix: &WantedWord| all.iter().any(|word| prefix.is_begun_in(word));
         self.words.iter().all(has) && self.prefix.iter().all(begins)
     }
 
@@ -197,8 +253,8 @@ impl WordQuery {
     pub fn pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let mut pieces = Vec::new();
         let mut at = 0;
-        for word in words_of(text) {
-            if self.is_hit(&word.text) {
+        for word in words_of(text, self.language) {
+            if self.is_hit(&word) {
                 pieces.push(text.get(at..word.start).unwrap_or_default());
                 pieces.push(text.get(word.start..word.end).unwrap_or_default());
                 at = word.end;
@@ -224,7 +280,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        words_of(text).into_iter().map(|word| word.text).collect()
+        words_of(text, None).into_iter().map(|word| word.text).collect()
     }
 
     #[test]
@@ -249,8 +305,8 @@ mod tests {
     fn what_has_no_letters_has_no_words() {
         for text in ["", " ", "…!?", "\u{301}", "🙂🙂"] {
             assert!(words(text).is_empty(), "{text:?}");
-            assert!(WordQuery::parse(text).unwrap().is_empty());
-            assert!(!WordQuery::parse(text).unwrap().matches(["anything", text]));
+            assert!(WordQuery::parse(text, None).unwrap().is_empty());
+            assert!(!WordQuery::parse(text, None).unwrap().matches(["anything", text]));
         }
     }
 
@@ -259,28 +315,72 @@ mod tests {
         let long = "x".repeat(WORD_CHARS_MAX + 9);
         assert_eq!(words(&long), ["x".repeat(WORD_CHARS_MAX)]);
         let other = format!("{}y ", "x".repeat(WORD_CHARS_MAX));
-        assert!(WordQuery::parse(&other).unwrap().matches([long.as_str()]));
+        assert!(WordQuery::parse(&other, None).unwrap().matches([long.as_str()]));
     }
 
     #[test]
     fn all_words_in_any_order_and_the_last_while_typed() {
-        let found = |query: &str, texts: &[&str]| WordQuery::parse(query).unwrap().matches(texts.iter().copied());
+        let found = |query: &str, texts: &[&str]| WordQuery::parse(query, None).unwrap().matches(texts.iter().copied());
         assert!(found("MILK bu", &["Buy bread", "and milk"]));
         assert!(!found("milk bu ", &["Buy bread", "and milk"]));
         assert!(found("milk buy ", &["Buy bread", "and milk"]));
         assert!(!found("mil bread", &["Buy bread", "and milk"]));
-        assert_eq!(WordQuery::parse(&"a ".repeat(33)), Err(TooManyWords));
-        assert!(WordQuery::parse(&"a ".repeat(32)).is_ok());
+        assert_eq!(WordQuery::parse(&"a ".repeat(33), None), Err(TooManyWords));
+        assert!(WordQuery::parse(&"a ".repeat(32), None).is_ok());
     }
 
     #[test]
     fn pieces_are_the_text() {
-        let query = WordQuery::parse("zolw mil").unwrap();
+        let query = WordQuery::parse("zolw mil", None).unwrap();
         assert_eq!(
             query.pieces("<b>Żółw</b> & milk"),
             ["<b>", "Żółw", "</b> & ", "milk", ""]
         );
         assert_eq!(query.pieces(""), [""]);
         assert_eq!(query.pieces("none"), ["none"]);
+    }
+
+    #[test]
+    fn a_word_is_found_in_any_form_where_a_language_is_named() {
+        let is_found = |language: &str, query: &str, text: &str| {
+            let language = Language::named(language);
+            WordQuery::parse(query, language).unwrap().matches([text])
+        };
+        for query in ["rents ", "renting", "Rented ", "rent", "re"] {
+            assert!(is_found("english", query, "Pay the rent"), "{query}");
+            assert!(is_found("english", query, "He rents a boat"), "{query}");
+        }
+        assert!(!is_found("", "rents ", "Pay the rent"));
+        assert!(!is_found("english", "re ", "Pay the rent"));
+        assert!(!is_found("english", "parents ", "Pay the rent"));
+        // Accents make no difference to forms either, on either side.
+        for query in ["Häuser ", "hauser ", "HAUS", "häus "] {
+            assert!(is_found("german", query, "ein altes Haus"), "{query}");
+            assert!(is_found("german", query, "alte Häuser"), "{query}");
+            assert!(is_found("german", query, "alte Hauser"), "{query}");
+        }
+        for (query, text) in [
+            ("mangée ", "manger"),
+            ("nations ", "la nation"),
+            ("élève ", "des eleves"),
+        ] {
+            assert!(is_found("french", query, text), "{query} {text}");
+        }
+        assert!(is_found("polish", "rowerem ", "Rowery"));
+        assert!(is_found("russian", "книгами ", "Новая книга"));
+    }
+
+    #[test]
+    fn forms_are_marked_as_words_are() {
+        let query = WordQuery::parse("painting houses ", Language::named("english")).unwrap();
+        let pieces = query.pieces("Paint the HOUSE, paintings too");
+        assert_eq!(pieces, ["", "Paint", " the ", "HOUSE", ", ", "paintings", " too"]);
+        assert_eq!(
+            WordQuery::parse("rent rents renting ", Language::named("english"))
+                .unwrap()
+                .words
+                .len(),
+            1
+        );
     }
 }

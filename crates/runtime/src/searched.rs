@@ -201,7 +201,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn word_query(&self, matching: &Matching) -> Result<WordQuery, RuntimeError> {
         let text = evaluate(&matching.text, &self.scope)?;
         let text = text.as_ref().and_then(Value::as_str).unwrap_or_default();
-        WordQuery::parse(text).map_err(|_| {
+        WordQuery::parse(text, matching.language).map_err(|_| {
             let most = singlet_model::words::QUERY_WORDS_MAX;
             RuntimeError::Request(format!("`{}` searches for at most {most} words at once", self.name))
         })

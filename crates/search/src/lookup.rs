@@ -5,7 +5,9 @@
 //! search leave, so that the order of a caller's rows tells nothing about the rows of others.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use singlet_model::words::WantedWord;
 use singlet_runtime::SearchRequest;
 use tantivy::columnar::StrColumn;
 use tantivy::postings::{Postings, SegmentPostings};
@@ -51,10 +53,7 @@ pub(crate) fn look_up(searcher: &Searcher, fields: Fields, request: &SearchReque
         let rows = rows_of(segment, fields, request)?;
         let words = words_in(segment, fields, request, &rows)?;
         let whole = match &request.query.prefix {
-            Some(prefix) => {
-                let words = segment.inverted_index(fields.words)?;
-                rows_with(&words, fields, &request.entity, prefix, &rows)?
-            }
+            Some(prefix) => rows_with(segment, fields, &request.entity, prefix, &rows)?,
             None => Vec::new(),
         };
         let found = std::iter::once(rows.len()).chain(words.iter().map(Vec::len));
@@ -121,32 +120,59 @@ fn words_in(
     request: &SearchRequest,
     rows: &[DocId],
 ) -> Result<Vec<Vec<(DocId, u32)>>, SearchError> {
-    let words = segment.inverted_index(fields.words)?;
     let mut all = Vec::new();
     for word in &request.query.words {
-        all.push(rows_with(&words, fields, &request.entity, word, rows)?);
+        all.push(rows_with(segment, fields, &request.entity, word, rows)?);
     }
     if let Some(prefix) = &request.query.prefix {
-        let text = word_text(&request.entity, prefix);
-        all.push(beginning_with(&words, text.as_bytes(), segment.max_doc(), rows)?);
+        let words = segment.inverted_index(fields.words)?;
+        let text = word_text(&request.entity, &prefix.text);
+        let mut having = beginning_with(&words, text.as_bytes(), segment.max_doc(), rows)?;
+        // What is typed may be whole, and then another form of a word that does not begin so.
+        if !prefix.forms.is_empty() {
+            having = either_of(having, rows_with(segment, fields, &request.entity, prefix, rows)?);
+        }
+        all.push(having);
     }
     Ok(all)
 }
 
-/// The rows that have a word, and how often.
+/// The rows that have a word, in any form where forms are known, and how often.
 fn rows_with(
-    words: &InvertedIndexReader,
+    segment: &SegmentReader,
     fields: Fields,
     entity: &str,
-    word: &str,
+    word: &WantedWord,
     rows: &[DocId],
 ) -> Result<Vec<(DocId, u32)>, SearchError> {
-    let term = Term::from_field_text(fields.words, &word_text(entity, word));
-    let mut having = Vec::new();
-    if let Some(mut postings) = words.read_postings(&term, IndexRecordOption::WithFreqs)? {
-        join(rows, &mut postings, |row, times| having.push((row, times)));
+    let (field, texts) = match word.forms.is_empty() {
+        true => (fields.words, std::slice::from_ref(&word.text)),
+        false => (fields.forms, word.forms.as_slice()),
+    };
+    let words = segment.inverted_index(field)?;
+    let mut all = Vec::new();
+    for text in texts {
+        let term = Term::from_field_text(field, &word_text(entity, text));
+        let mut having = Vec::new();
+        if let Some(mut postings) = words.read_postings(&term, IndexRecordOption::WithFreqs)? {
+            join(rows, &mut postings, |row, times| having.push((row, times)));
+        }
+        all = either_of(all, having);
     }
-    Ok(having)
+    Ok(all)
+}
+
+/// The rows of two lists, in their order. One that both have counts as often as in that which has it more often: it is of the same words.
+fn either_of(one: Vec<(DocId, u32)>, other: Vec<(DocId, u32)>) -> Vec<(DocId, u32)> {
+    if one.is_empty() || other.is_empty() {
+        return if one.is_empty() { other } else { one };
+    }
+    let mut times_of: BTreeMap<DocId, u32> = one.into_iter().collect();
+    for (row, times) in other {
+        let known = times_of.entry(row).or_default();
+        *known = (*known).max(times);
+    }
+    times_of.into_iter().collect()
 }
 
 /// The rows that have a word with a beginning, and how many such words.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use singlet_model::Model;
+use singlet_model::word_forms::Language;
 use singlet_model::words::{WORDS_VERSION, texts_of, words_of};
 use singlet_plan::read::search_terms;
 use singlet_runtime::{Attributes, search_term};
@@ -17,7 +18,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDo
 use crate::error::SearchError;
 
 /// Another number, another layout.
-const LAYOUT_VERSION: u32 = 1;
+const LAYOUT_VERSION: u32 = 2;
 
 /// What the writer holds in memory before it writes a part of the index, in bytes.
 const WRITER_BYTES: usize = 20_000_000;
@@ -117,6 +118,8 @@ pub(crate) struct Fields {
     pub key: Field,
     pub terms: Field,
     pub words: Field,
+    /// What words are without their endings, where a language is named.
+    pub forms: Field,
 }
 
 fn schema() -> (Schema, Fields) {
@@ -132,10 +135,12 @@ fn schema() -> (Schema, Fields) {
         .set_fast("raw");
     let terms = TextOptions::default().set_indexing_options(raw(IndexRecordOption::Basic, false));
     let words = TextOptions::default().set_indexing_options(raw(IndexRecordOption::WithFreqs, true));
+    let forms = TextOptions::default().set_indexing_options(raw(IndexRecordOption::WithFreqs, false));
     let fields = Fields {
         key: builder.add_text_field("key", key),
         terms: builder.add_text_field("terms", terms),
         words: builder.add_text_field("words", words),
+        forms: builder.add_text_field("forms", forms),
     };
     (builder.build(), fields)
 }
@@ -145,6 +150,7 @@ fn schema() -> (Schema, Fields) {
 pub(crate) struct Searched {
     pub entity: String,
     pub attributes: Vec<String>,
+    pub language: Option<Language>,
     pub terms: BTreeSet<String>,
 }
 
@@ -155,6 +161,7 @@ pub(crate) fn searched_entities(model: &Model) -> Vec<Searched> {
         Some(Searched {
             entity: model.entity(search.entity)?.name.clone(),
             attributes: search.attributes.clone(),
+            language: search.language,
             terms: search_terms(model, search.entity),
         })
     });
@@ -166,10 +173,12 @@ pub(crate) fn layout_of(searched: &[Searched]) -> String {
     let mut said = vec![format!("layout {LAYOUT_VERSION} words {WORDS_VERSION}")];
     for one in searched {
         let terms: Vec<&str> = one.terms.iter().map(String::as_str).collect();
+        let language = one.language.map(|language| format!(" in {language}"));
         said.push(format!(
-            "{}: {} by {}",
+            "{}: {}{} by {}",
             one.entity,
             one.attributes.join(" "),
+            language.unwrap_or_default(),
             terms.join(" ")
         ));
     }
@@ -184,6 +193,14 @@ pub(crate) fn word_text(entity: &str, word: &str) -> String {
 /// A term of an entity's rows, as the index has it.
 pub(crate) fn term_text(entity: &str, term: &str) -> String {
     format!("{entity}\u{1}{term}")
+}
+
+fn word_token(entity: &str, word: &str, position: usize) -> Token {
+    Token {
+        text: word_text(entity, word),
+        position,
+        ..Token::default()
+    }
 }
 
 /// An index that is written.
@@ -241,16 +258,16 @@ impl WordIndex {
     pub fn put(&self, searched: &Searched, key: &str, row: Option<&Attributes>) -> Result<(), SearchError> {
         self.writer.delete_term(Term::from_field_text(self.fields.key, key));
         let Some(row) = row else { return Ok(()) };
-        let mut tokens = Vec::new();
+        let (mut words, mut forms) = (Vec::new(), Vec::new());
         let values = searched.attributes.iter().filter_map(|name| row.get(name));
-        for word in values.flat_map(texts_of).flat_map(words_of) {
-            tokens.push(Token {
-                text: word_text(&searched.entity, &word.text),
-                position: tokens.len(),
-                ..Token::default()
-            });
+        let texts = values.flat_map(texts_of);
+        for word in texts.flat_map(|text| words_of(text, searched.language)) {
+            words.push(word_token(&searched.entity, &word.text, words.len()));
+            for form in &word.forms {
+                forms.push(word_token(&searched.entity, form, forms.len()));
+            }
         }
-        if tokens.is_empty() {
+        if words.is_empty() {
             return Ok(());
         }
         let mut document = TantivyDocument::new();
@@ -261,8 +278,10 @@ impl WordIndex {
                 document.add_text(self.fields.terms, term_text(&searched.entity, &term));
             }
         }
-        let text = String::new();
-        document.add_pre_tokenized_text(self.fields.words, PreTokenizedString { text, tokens });
+        for (field, tokens) in [(self.fields.words, words), (self.fields.forms, forms)] {
+            let text = String::new();
+            document.add_pre_tokenized_text(field, PreTokenizedString { text, tokens });
+        }
         self.writer.add_document(document)?;
         Ok(())
     }
@@ -310,7 +329,7 @@ impl WordIndex {
     pub fn all_terms(&self) -> Vec<String> {
         let mut all = Vec::new();
         for segment in self.searcher().segment_readers() {
-            for field in [self.fields.key, self.fields.terms, self.fields.words] {
+            for field in [self.fields.key, self.fields.terms, self.fields.words, self.fields.forms] {
                 let dictionary = segment.inverted_index(field).unwrap();
                 let mut terms = dictionary.terms().stream().unwrap();
                 while terms.advance() {

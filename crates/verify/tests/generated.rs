@@ -43,6 +43,14 @@ const UNDRAWN_WORDS: &[(&str, &str)] = &[
     ("attribute.found", "drawn copies are found by what names their source"),
     ("with.tally", "as `tally` of a read"),
     ("model.search", "held against going through all rows in singlet-search"),
+    (
+        "searched entity.attributes",
+        "held against going through all rows in singlet-search",
+    ),
+    (
+        "searched entity.language",
+        "held against going through all rows in singlet-search",
+    ),
     ("read.matching", "held against going through all rows in singlet-search"),
     (
         "read.highlight",

@@ -1,8 +1,11 @@
 //! A lake beside a table, and what became of it.
 
+mod dynamodb;
 mod erasure;
 mod kills;
 mod report;
 mod s3;
+mod snapshots;
 mod support;
+mod systems;
 mod tables;

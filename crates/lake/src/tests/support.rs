@@ -93,13 +93,18 @@ pub struct Shop {
 
 impl Shop {
     pub async fn open(text: &str) -> Self {
-        let model = model_of(text);
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
+        Self::open_on(store, text, 1_794_830_400_000).await
+    }
+
+    /// On a store that has no such table yet, from an instant on.
+    pub async fn open_on(store: Arc<dyn Store>, text: &str, begin_millis: i64) -> Self {
+        let model = model_of(text);
         store.create_table(&table::spec(&model)).await.unwrap();
         Shop {
             model,
             store,
-            clock: AtomicI64::new(1_794_830_400_000),
+            clock: AtomicI64::new(begin_millis),
         }
     }
 
@@ -314,8 +319,8 @@ pub fn lake_ids(files: &dyn LakeFiles, entity: &str) -> BTreeSet<String> {
     ids
 }
 
-/// Holds a lake against its table: what is, what the changes come to, and which changes there are, where the lake saw all of them.
-pub async fn assert_alike(shop: &Shop, files: &dyn LakeFiles, entity: &str) {
+/// Holds a lake against its table: what is, and what the changes come to.
+pub async fn assert_same_rows(shop: &Shop, files: &dyn LakeFiles, entity: &str) {
     let scanned = shop.scanned(entity, files).await;
     let current = current_rows(files, entity);
     assert_eq!(current, scanned, "{entity}");
@@ -324,6 +329,11 @@ pub async fn assert_alike(shop: &Shop, files: &dyn LakeFiles, entity: &str) {
         .map(|(key, row)| (key, Cell::Struct(row[1..].to_vec())))
         .collect();
     assert_eq!(replayed(files, entity), images, "{entity} replayed");
+}
+
+/// The same, and which changes there are, where the lake saw all of them.
+pub async fn assert_alike(shop: &Shop, files: &dyn LakeFiles, entity: &str) {
+    assert_same_rows(shop, files, entity).await;
     assert_eq!(
         lake_ids(files, entity),
         shop.change_ids(entity).await,

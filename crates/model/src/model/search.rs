@@ -3,6 +3,7 @@
 use crate::expression::Expr;
 use crate::source::Span;
 use crate::types::EntityId;
+use crate::word_forms::Language;
 
 /// The member of each row of an answer that holds what was found in it.
 pub const HIGHLIGHTS: &str = "highlights";
@@ -16,6 +17,8 @@ pub struct Search {
     pub span: Span,
     /// The attributes whose words count, in the order written.
     pub attributes: Vec<String>,
+    /// The language of whose words any form is found.
+    pub language: Option<Language>,
 }
 
 /// What the rows of a selection must have in their words.
@@ -25,6 +28,8 @@ pub struct Matching {
     pub text: Expr,
     /// The attributes whose words count.
     pub attributes: Vec<String>,
+    /// The language of whose words any form is found.
+    pub language: Option<Language>,
     /// The attributes that are shown with what was found in them.
     pub highlight: Vec<String>,
 }

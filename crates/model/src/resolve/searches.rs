@@ -10,6 +10,7 @@ use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
 use crate::types::{EntityId, Type};
+use crate::word_forms::Language;
 
 /// What says nothing beside `matching`, and why.
 const BESIDE_MATCHING: [(&str, &str); 7] = [
@@ -34,7 +35,8 @@ impl Resolver<'_> {
         let entity = super::entity_of(entities, id)?;
         self.check_searched(entity, entry.key.span)?;
         let mut attributes: Vec<String> = Vec::new();
-        let names = spanned_names(Some(&entry.value));
+        let named = entry.value.get("attributes").unwrap_or(&entry.value);
+        let names = spanned_names(Some(named));
         if names.is_empty() {
             let message = format!("`{}` is found by no words: no attribute is named", entity.name);
             self.bad_search(
@@ -71,6 +73,7 @@ impl Resolver<'_> {
             entity: id,
             span: entry.key.span,
             attributes,
+            language: named_language(&entry.value),
         })
     }
 
@@ -151,6 +154,7 @@ impl Resolver<'_> {
             text,
             highlight: self.highlighted(node, id, &search),
             attributes: search.attributes,
+            language: search.language,
         }));
         Some(selection)
     }
@@ -228,6 +232,12 @@ impl Resolver<'_> {
         self.out
             .push(Diagnostic::new(&rules::BAD_SEARCH, span, message).help(help));
     }
+}
+
+/// The language that a searched entity names; one that is not known has been reported by the shape.
+fn named_language(node: &Node) -> Option<Language> {
+    let name = node.get("language")?.text()?;
+    Language::named(&name.text)
 }
 
 /// Whether values of a type have words.

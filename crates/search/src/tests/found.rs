@@ -9,10 +9,10 @@ use singlet_item::Value;
 use singlet_model::words::words_of;
 use singlet_runtime::{Attributes, Caller, Request, RuntimeError};
 
-use super::support::{Bench, HOUR_MILLIS, MODEL, caller, folder, text};
+use super::support::{Bench, HOUR_MILLIS, MODEL, caller, folder, model_in, text};
 use crate::IndexPlace;
 
-const PIECES: [&str; 34] = [
+const PIECES: [&str; 42] = [
     "milk",
     "Milk",
     "milkshake",
@@ -47,6 +47,14 @@ const PIECES: [&str; 34] = [
     "\u{301}",
     "x\u{0}y",
     "a_b",
+    "rent",
+    "rents",
+    "Renting",
+    "parents",
+    "Haus",
+    "Häuser",
+    "hauses",
+    "Häuschen",
 ];
 
 fn drawn_text(rng: &mut Rng, chars_max: usize) -> String {
@@ -85,7 +93,7 @@ fn drawn_query(rng: &mut Rng, bench: &Bench) -> String {
         _ => {
             let row = &known[rng.usize(0..known.len())].row;
             let title = row.get("title").and_then(Value::as_str).unwrap_or_default();
-            let mut words: Vec<String> = words_of(title).into_iter().map(|word| word.text).collect();
+            let mut words: Vec<String> = words_of(title, None).into_iter().map(|word| word.text).collect();
             rng.shuffle(&mut words);
             words.truncate(rng.usize(1..4));
             let mut query = words.join(" ");
@@ -96,7 +104,7 @@ fn drawn_query(rng: &mut Rng, bench: &Bench) -> String {
         }
     };
     let drawn: String = drawn.chars().take(400).collect();
-    match words_of(&drawn).len() > 32 {
+    match words_of(&drawn, None).len() > 32 {
         true => String::new(),
         false => drawn,
     }
@@ -132,10 +140,9 @@ async fn change_something(rng: &mut Rng, bench: &mut Bench) {
     }
 }
 
-#[tokio::test]
-async fn what_is_found_is_what_going_through_all_rows_gives() {
-    let mut bench = Bench::new().await;
-    let mut rng = Rng::with_seed(11);
+async fn hold_against_all_rows(model: &str, rounds: usize, seed: u64) {
+    let mut bench = Bench::of_model(model).await;
+    let mut rng = Rng::with_seed(seed);
     let mut follower = bench.follower(IndexPlace::Memory);
     bench.engine.search_by(follower.served());
     let callers = [
@@ -144,7 +151,7 @@ async fn what_is_found_is_what_going_through_all_rows_gives() {
         caller("eve", "admin"),
         caller("zoe", "user"),
     ];
-    for round in 0..30 {
+    for round in 0..rounds {
         for _ in 0..8 {
             change_something(&mut rng, &mut bench).await;
         }
@@ -162,6 +169,17 @@ async fn what_is_found_is_what_going_through_all_rows_gives() {
             bench.now.fetch_add(HOUR_MILLIS / 2, Ordering::SeqCst);
         }
     }
+}
+
+#[tokio::test]
+async fn what_is_found_is_what_going_through_all_rows_gives() {
+    hold_against_all_rows(MODEL, 30, 11).await;
+}
+
+#[tokio::test]
+async fn forms_of_words_are_found_as_going_through_all_rows_gives() {
+    hold_against_all_rows(&model_in("english"), 12, 12).await;
+    hold_against_all_rows(&model_in("german"), 12, 13).await;
 }
 
 #[tokio::test]
@@ -310,6 +328,31 @@ async fn pages_hold_while_rows_come_and_go() {
 }
 
 #[tokio::test]
+async fn a_word_is_found_in_any_form_and_the_form_that_is_typed_may_be_whole() {
+    let mut bench = Bench::of_model(&model_in("english")).await;
+    for (id, title) in [
+        ("a", "He rents boats"),
+        ("b", "Rent"),
+        ("c", "Parents"),
+        ("d", "renting a rented boat"),
+    ] {
+        bench.put("ada", id, titled(title), None).await;
+    }
+    let mut follower = bench.follower(IndexPlace::Memory);
+    bench.engine.search_by(follower.served());
+    bench.follow(&mut follower).await;
+    let ada = Caller::with_id("ada");
+    let ids = |found: Vec<(String, String)>| found.into_iter().map(|(_, id)| id).collect::<BTreeSet<_>>();
+    for query in ["rents ", "rented", "rent", "RENTING "] {
+        let found = ids(bench.found("mine", &ada, query, 2).await);
+        assert_eq!(found, ["a", "b", "d"].map(str::to_owned).into(), "{query}");
+    }
+    let found = ids(bench.found("mine", &ada, "boat rent", 5).await);
+    assert_eq!(found, ["a", "d"].map(str::to_owned).into());
+    assert_eq!(ids(bench.found("mine", &ada, "par", 5).await), ["c".to_owned()].into());
+}
+
+#[tokio::test]
 async fn marks_are_pieces_of_the_text() {
     let mut bench = Bench::new().await;
     bench.put("ada", "1", titled("<b>Żółw</b> & milk"), None).await;
@@ -363,6 +406,11 @@ async fn another_model_or_another_table_makes_the_index_anew() {
     let mut follower = crate::SearchFollower::new(IndexPlace::Folder(place.clone()), model, bench.source(), 0);
     let step = follower.follow_page(&|| bench.millis()).await.unwrap();
     assert!(step.is_snapshot);
+    drop(follower);
+    // Words in other forms.
+    let model = super::support::model_of(&model_in("english"));
+    let mut follower = crate::SearchFollower::new(IndexPlace::Folder(place.clone()), model, bench.source(), 0);
+    assert!(follower.follow_page(&|| bench.millis()).await.unwrap().is_snapshot);
     drop(follower);
     // Back again, and then the same with nothing changed.
     let mut follower = bench.follower(IndexPlace::Folder(place.clone()));

@@ -198,7 +198,7 @@ async fn live_and_die(files_steps: i64, source_steps: i64) -> bool {
     bench.follow(&mut next).await;
     let request = SearchRequest {
         entity: "Note".to_owned(),
-        query: WordQuery::parse("milk ").unwrap(),
+        query: WordQuery::parse("milk ", None).unwrap(),
         terms: Vec::new(),
         after: None,
         most: 1_000,

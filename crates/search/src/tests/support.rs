@@ -78,6 +78,12 @@ writes:
     do: [{delete: "Note{owner: caller.id, id: args.id}"}]
 "#;
 
+/// The same, where words are found in any form of a language.
+pub fn model_in(language: &str) -> String {
+    let named = format!("search: {{Note: {{attributes: [title, body, tags], language: {language}}}}}");
+    MODEL.replace("search: {Note: [title, body, tags]}", &named)
+}
+
 pub const HOUR_MILLIS: i64 = 3_600_000;
 
 pub fn model_of(text: &str) -> Arc<Model> {
@@ -121,8 +127,12 @@ pub fn caller(id: &str, role: &str) -> Caller {
 
 impl Bench {
     pub async fn new() -> Self {
+        Self::of_model(MODEL).await
+    }
+
+    pub async fn of_model(model: &str) -> Self {
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
-        Self::on(store, MODEL).await
+        Self::on(store, model).await
     }
 
     pub async fn on(store: Arc<dyn Store>, model: &str) -> Self {
@@ -220,7 +230,8 @@ impl Bench {
 
     /// What it means, by going through all rows.
     pub fn meant(&self, read: &str, caller: &Caller, query: &str) -> Vec<(String, String)> {
-        let query = WordQuery::parse(query).unwrap();
+        let language = self.engine.model().searches[0].language;
+        let query = WordQuery::parse(query, language).unwrap();
         let now = self.millis();
         let id = caller.claims.get("id").and_then(Value::as_str).unwrap_or_default();
         let role = caller.claims.get("role").and_then(Value::as_str).unwrap_or_default();

@@ -16,7 +16,7 @@ use super::Shape::{Either, Flag, List, Name, Names, Record as Map, Text, Type, W
 use super::{Field, Record, Shape, optional, required};
 use entity::{ENTITY_CLAIM, GUARD, HISTORY, STATES, TYPE};
 use read::{CLAIM, COMPARISON, EACH, LET_READ, USING};
-use search::SEARCH;
+use search::SEARCHED;
 use table::{INDEX, INDEX_CLAIM, INDEX_UNITS, KEY_ATTRIBUTE, PROVISIONED, STREAM, TABLE_CLAIM, TABLE_KEY};
 use tally::TALLY;
 use write::{AFTER, IDEMPOTENCY, MOVE_TO, NAMED_STEP, USING_CALL, WEBHOOK};
@@ -70,7 +70,11 @@ pub static MODEL: Record = record(
             Names("tally", &Map(&TALLY)),
             "Counts and sums that are kept as rows change.",
         ),
-        SEARCH,
+        optional(
+            "search",
+            Names("entity", &Either(&[NAMES, Map(&SEARCHED)])),
+            "Entities whose rows are found by words, each with the attributes that have them; a read says `matching`.",
+        ),
         optional(
             "webhooks",
             Names("webhook", &Map(&WEBHOOK)),
@@ -233,6 +237,7 @@ pub static RECORDS: &[&Record] = &[
     &MOVE_TO,
     &USING_CALL,
     &TALLY,
+    &SEARCHED,
     &ESTIMATE,
     &ACCEPT,
 ];
