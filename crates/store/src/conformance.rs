@@ -135,7 +135,6 @@ pub fn suite() -> Vec<Case> {
         tables::a_description_equals_what_was_asked_for,
         tables::provisioned_units_are_described,
         tables::the_units_of_an_index_change_by_themselves,
-        tables::an_index_and_a_stream_come_and_go,
         tables::a_table_is_created_once,
         tables::what_is_not_there_is_not_found,
         tables::a_missing_index_is_not_found,

@@ -16,6 +16,7 @@ mod kills;
 mod pairs;
 mod planted;
 mod support;
+mod units;
 
 /// Where the tables are, and how much is tried there.
 mod place {
@@ -28,6 +29,9 @@ mod place {
     pub async fn store() -> Arc<dyn Store> {
         Arc::new(EmbeddedStore::memory().unwrap())
     }
+
+    /// How many of the pairs are tried: all.
+    pub const PAIRS_TRIED: usize = usize::MAX;
 
     /// How many tasks lie in a table.
     pub const TASKS: usize = 16;

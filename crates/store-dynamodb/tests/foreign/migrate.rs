@@ -1,11 +1,10 @@
-//! Migrations on the foreign endpoint: each class of change, killed and aborted.
+//! Migrations on the foreign endpoint: an index, and a key.
 
 #[path = "../../../migrate/tests/migrate/classes.rs"]
 mod classes;
-#[path = "../../../migrate/tests/migrate/kills.rs"]
-mod kills;
 #[path = "../../../migrate/tests/migrate/pairs.rs"]
 mod pairs;
+#[allow(dead_code, reason = "what is aborted is tried on the embedded engine alone")]
 #[path = "../../../migrate/tests/migrate/support.rs"]
 mod support;
 
@@ -20,12 +19,9 @@ mod place {
         crate::place::store().await
     }
 
+    /// An index takes seconds to be made here: it is tried, and a key.
+    pub const PAIRS_TRIED: usize = 2;
+
     /// Every row is several requests over the network.
     pub const TASKS: usize = 5;
-
-    /// How many kills; `SINGLET_KILLS` asks for more.
-    pub fn kills() -> usize {
-        let asked = std::env::var("SINGLET_KILLS").ok();
-        asked.and_then(|text| text.parse().ok()).unwrap_or(8)
-    }
 }

@@ -1,7 +1,7 @@
 //! The life of tables.
 
 use super::Context;
-use super::context::{key, string_index, with};
+use super::context::{key, string_index};
 use crate::{
     Billing, GetRequest, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyRange, KeySchema, KeyType, QueryRequest,
     ScanRequest, StreamView, TableChange, TableSpec, TableStatus,
@@ -92,35 +92,6 @@ pub(super) async fn the_units_of_an_index_change_by_themselves(context: &Context
     assert_eq!(described.billing, spec.billing);
     let missing = TableChange::IndexUnits("other".to_owned(), units);
     assert!(context.store().update_table(&spec.name, &missing).await.is_err());
-}
-
-/// An index of a table with rows holds them, once the change is done; a stream begins and ends.
-pub(super) async fn an_index_and_a_stream_come_and_go(context: &Context) {
-    let table = context.table().await;
-    for partition in ["1", "2"] {
-        context.put(&table, with(partition, "x", "G", "g")).await;
-    }
-    context.put(&table, with("3", "x", "H", "h")).await;
-    let change = async |change: TableChange| context.store().update_table(&table, &change).await;
-    let index = string_index("GSI", "G", None, IndexProjection::All);
-    change(TableChange::AddIndex(index.clone())).await.unwrap();
-    let described = context.store().describe_table(&table).await.unwrap();
-    assert_eq!(described.status, TableStatus::Active);
-    assert_eq!(described.spec.indexes, [index.clone()]);
-    let mut request = QueryRequest::new(table.as_str(), KeyRange::partition("G", "g"));
-    request.index = Some("GSI".to_owned());
-    assert_eq!(context.query(&request).await.count, 2);
-    assert!(change(TableChange::AddIndex(index)).await.is_err());
-    change(TableChange::RemoveIndex("GSI".to_owned())).await.unwrap();
-    assert!(change(TableChange::RemoveIndex("GSI".to_owned())).await.is_err());
-    change(TableChange::Stream(Some(StreamView::Both))).await.unwrap();
-    let described = context.store().describe_table(&table).await.unwrap().spec;
-    assert_eq!(
-        (described.indexes, described.stream),
-        (Vec::new(), Some(StreamView::Both))
-    );
-    change(TableChange::Stream(None)).await.unwrap();
-    assert_eq!(context.store().describe_table(&table).await.unwrap().spec.stream, None);
 }
 
 pub(super) async fn a_table_is_created_once(context: &Context) {
