@@ -324,9 +324,10 @@ async fn what_a_migration_does_is_no_change() {
         system.put(item).await;
     }
     system.delete(item(&[("PK", "NOTE#a"), ("SK", "NOTE")])).await;
+    system.write("add", json!({"id": "c", "title": "Two"})).await;
     let told = system.told().await;
     assert_eq!(
         told.lines(),
-        [r#"created Note {"id":"a"} - -> {"id":"a","n":0,"title":"One"}"#]
+        [r#"created Note {"id":"c"} - -> {"id":"c","n":0,"title":"Two"}"#]
     );
 }
