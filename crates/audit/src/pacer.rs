@@ -10,12 +10,13 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Paces all segments together.
 #[derive(Debug)]
-pub(crate) struct Pacer {
+pub struct Pacer {
     units_per_second: Option<f64>,
     free_at: Mutex<Instant>,
 }
 
 impl Pacer {
+    /// At most so many units a second; as many as there are, where none is said.
     pub fn new(units_per_second: Option<f64>) -> Self {
         Pacer {
             units_per_second,

@@ -7,6 +7,7 @@ use singlet_item::key::is_kept_number;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::Entity;
+use singlet_runtime::MIGRATED;
 use singlet_runtime::load::{BY, entity_of_item, is_of_singlet};
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, row, values};
@@ -101,7 +102,7 @@ impl ChangeDecoder {
     ///
     /// Where the source fails.
     pub async fn decode(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {
-        if self.is_mark_of_end(&record) {
+        if self.is_mark_of_end(&record) || is_of_migration(&record) {
             return Ok(Decoded::Nothing);
         }
         let told = record.new.as_ref().or(record.old.as_ref()).unwrap_or(&record.key);
@@ -316,6 +317,12 @@ impl ChangeDecoder {
         let decoded = decoded.ok_or_else(|| Unfit("its key is none that the model makes".to_owned()))?;
         Ok(self.identity(entity, &decoded))
     }
+}
+
+/// Whether a migration wrote it: the row is the same, and only lies otherwise.
+fn is_of_migration(record: &StreamRecord) -> bool {
+    let is_noted = |item: &Option<Item>| item.as_ref().is_some_and(|item| item.contains_key(MIGRATED));
+    is_noted(&record.old) || is_noted(&record.new)
 }
 
 /// What wrote the item in place of a write. Later writes leave the mark as it is, so that only a new one says something.

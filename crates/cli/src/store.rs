@@ -51,6 +51,11 @@ impl StoreArgs {
 
     /// Opens a model on a table that is there, whoever wrote its rows: to get at them.
     pub async fn open_as_it_is(&self, model: Model) -> Result<Engine, String> {
+        Ok(self.open_in_company(model).await?.0)
+    }
+
+    /// The same, and whether others are at work on it.
+    pub async fn open_in_company(&self, model: Model) -> Result<(Engine, Company), String> {
         let place = self.place()?;
         // Opening would make it, and what is only looked at is not made.
         if let Place::Folder(folder) = &place
@@ -58,7 +63,7 @@ impl StoreArgs {
         {
             return Err(format!("there is no folder `{}`", folder.display()));
         }
-        let (engine, _) = self.engine(&place, model).await?;
+        let (engine, company) = self.engine(&place, model).await?;
         let table = &engine.model().table.name;
         let tables = engine
             .store()
@@ -66,7 +71,7 @@ impl StoreArgs {
             .await
             .map_err(|error| place.failed(&error))?;
         match tables.contains(table) {
-            true => Ok(engine),
+            true => Ok((engine, company)),
             false => Err(format!("there is no table `{table}` {}", place.shown())),
         }
     }
@@ -126,6 +131,11 @@ pub async fn open_table(
             format!("table `{table}` of `{}`: {}", model.name, place.failed(error))
         }
         OpenError::Failed(_) => format!("table `{table}` of `{}`: {error}", model.name),
+        OpenError::Migrating(_) => format!(
+            "table `{table}` of `{}`: {error}\nhelp: `singlet migrate MODEL --yes` with the model that it is migrated to goes on, \
+             `--abort` makes everything as it was",
+            model.name
+        ),
         OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..) => {
             format!(
                 "table `{table}` does not fit this model `{}`: {error}\n{}",
@@ -152,6 +162,7 @@ fn way_out(place: &Place, error: &OpenError, used_for: TableUse) -> String {
     let mut ways = vec![
         "keep using the model that wrote the rows".to_owned(),
         format!("see what has to be done to the rows, and how: `singlet diff MODEL --store {store}`"),
+        format!("have the rows become this model's: `singlet migrate MODEL --store {store}` says what it would do"),
         format!("carry the rows over: `singlet dump MODEL --store {store} > rows.jsonl`, {elsewhere}"),
     ];
     match (error, used_for, place) {

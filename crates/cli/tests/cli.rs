@@ -25,6 +25,8 @@ mod filling;
 mod following;
 #[path = "cli/lakes.rs"]
 mod lakes;
+#[path = "cli/migrating.rs"]
+mod migrating;
 #[path = "cli/private.rs"]
 mod private;
 #[path = "cli/running.rs"]
@@ -68,7 +70,14 @@ fn every_transcript_is_what_the_command_prints() {
         .map(|entry| entry.unwrap().path())
         .collect();
     files.extend(
-        ["docs/check.md", "docs/diff.md", "docs/tutorial.md", "docs/verify.md"].map(|name| repository().join(name)),
+        [
+            "docs/check.md",
+            "docs/diff.md",
+            "docs/evolution.md",
+            "docs/tutorial.md",
+            "docs/verify.md",
+        ]
+        .map(|name| repository().join(name)),
     );
     files.sort();
     let failures: Vec<String> = files.iter().filter_map(|file| transcripts::check(file)).collect();

@@ -61,7 +61,8 @@ pub fn load(source: &Source) -> Loaded {
             return None;
         }
         let of_shape = diagnostics.len();
-        let model = resolve::resolve(&root, &mut diagnostics);
+        let mut model = resolve::resolve(&root, &mut diagnostics);
+        model.text = source.text().into();
         diagnostics.retain_from(of_shape, |finding| !torn.iter().any(|torn| torn.holds(finding.span)));
         Some(model)
     });

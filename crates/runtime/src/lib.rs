@@ -47,13 +47,16 @@ pub use audit::{
     audit_rows,
 };
 pub use budget::{Memory, Turns};
-pub use by_key::primary_key;
+pub use by_key::{batch_get, primary_key};
 pub use claims::{CLAIM_ELEMENTS_MAX, claim_from_json, claim_from_text, claim_type, put_claim};
-pub use control::{OpenError, TableOpening, TableState, TableUse, table_differences};
+pub use control::{
+    MIGRATED, Migration, MigrationPhase, OpenError, TableControl, TableOpening, TableState, TableUse, table_differences,
+};
 pub use copies::StaleCopy;
 pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, range_text, unwatchable};
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
+pub use retry::retried_past_conflicts;
 pub use scope::{Attributes, Caller, Scope, Setting};
 pub use searched::{
     PAGE_FOUND_ROWS_MAX, SearchHits, SearchIndex, SearchPlace, SearchProblem, SearchRequest, search_key, search_term,
@@ -63,8 +66,8 @@ pub use tallies::{
 };
 pub use typed::{TypedCall, TypedPage};
 pub use write::{
-    ChangedRow, Deadline, Precondition, Refused, TickRun, TriggerOutcome, TriggerRun, WriteRequest, Written,
-    change_record_put, keep_row_until, kept_row,
+    ChangedRow, Deadline, GUARD_OWNER, Precondition, Refused, TickRun, TriggerOutcome, TriggerRun, WriteRequest,
+    Written, change_record_put, keep_row_until, kept_row, key_in,
 };
 
 // What a program needs of other crates to embed an engine.

@@ -3,10 +3,10 @@
 use crate::error::from_build;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, CreateGlobalSecondaryIndexAction, DeleteGlobalSecondaryIndexAction,
-    GlobalSecondaryIndex, GlobalSecondaryIndexUpdate, KeySchemaElement, KeyType as SdkKeyType, LocalSecondaryIndex,
-    Projection, ProjectionType, ProvisionedThroughput, ProvisionedThroughputDescription, ScalarAttributeType,
-    StreamSpecification, StreamViewType, TableDescription as SdkTable, TableStatus as SdkStatus, TimeToLiveDescription,
-    TimeToLiveStatus, UpdateGlobalSecondaryIndexAction,
+    GlobalSecondaryIndex, GlobalSecondaryIndexUpdate, IndexStatus, KeySchemaElement, KeyType as SdkKeyType,
+    LocalSecondaryIndex, Projection, ProjectionType, ProvisionedThroughput, ProvisionedThroughputDescription,
+    ScalarAttributeType, StreamSpecification, StreamViewType, TableDescription as SdkTable, TableStatus as SdkStatus,
+    TimeToLiveDescription, TimeToLiveStatus, UpdateGlobalSecondaryIndexAction,
 };
 use singlet_store::{
     Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyAttribute, KeySchema, KeyType, Result, StoreError,
@@ -145,7 +145,7 @@ pub(crate) fn description(table: SdkTable, ttl: Option<TimeToLiveDescription>) -
     let definitions = table.attribute_definitions.clone().unwrap_or_default();
     let count = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
     Ok(TableDescription {
-        status: table.table_status.as_ref().map_or(TableStatus::Unusable, status),
+        status: described_status(&table),
         item_count: count(table.item_count),
         size_bytes: count(table.table_size_bytes),
         created_at_seconds: table.creation_date_time.map(|time| time.secs()),
@@ -158,6 +158,17 @@ pub(crate) fn description(table: SdkTable, ttl: Option<TimeToLiveDescription>) -
             name: table.table_name.unwrap_or_default(),
         },
     })
+}
+
+/// A table whose index is being built says that it is active.
+fn described_status(table: &SdkTable) -> TableStatus {
+    let is_settled = |status: &IndexStatus| *status == IndexStatus::Active;
+    let indexes = table.global_secondary_indexes().iter();
+    let mut indexes = indexes.filter_map(|index| index.index_status.as_ref());
+    match table.table_status.as_ref().map_or(TableStatus::Unusable, status) {
+        TableStatus::Active if !indexes.all(is_settled) => TableStatus::Updating,
+        status => status,
+    }
 }
 
 fn described_indexes(table: &SdkTable, definitions: &[AttributeDefinition]) -> Result<Vec<IndexSpec>> {

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 
 use crate::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableChange,
-    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
-    WriteAnswer,
+    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage, StreamRequest,
+    TableChange, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
+    UpdateRequest, WriteAnswer,
 };
 
 macro_rules! passed_on {
@@ -16,6 +16,16 @@ macro_rules! passed_on {
         pub trait StoreLayer: Send + Sync + std::fmt::Debug {
             /// The store that it is in front of.
             fn beneath(&self) -> &dyn Store;
+
+            /// Why no call is let through, where none is.
+            fn refusal(&self) -> Option<StoreError> {
+                None
+            }
+
+            /// Whether calls that need not wait may pass without what comes before and after them.
+            fn passes_at_once(&self) -> bool {
+                false
+            }
 
             /// What comes before each call.
             async fn before_call(&self) {}
@@ -33,8 +43,21 @@ macro_rules! passed_on {
 
         #[async_trait]
         impl<L: StoreLayer> Store for L {
+            fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {
+                if !self.passes_at_once() {
+                    return None;
+                }
+                match self.refusal() {
+                    Some(refusal) => Some(Err(refusal)),
+                    None => self.beneath().get_at_once(request),
+                }
+            }
+
             $(
                 async fn $name(&self, $($arg: $ty),*) -> Result<$answer> {
+                    if let Some(refusal) = self.refusal() {
+                        return Err(refusal);
+                    }
                     self.before_call().await;
                     let answer = StoreLayer::$name(self, $($arg),*).await;
                     self.after_call().await;

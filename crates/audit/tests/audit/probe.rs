@@ -7,7 +7,9 @@ use singlet_audit::RepairMode;
 use singlet_face::Company;
 use singlet_item::{Item, Value};
 use singlet_model::Source;
-use singlet_runtime::{Attributes, Caller, Engine, FindingKind as Kind, TableOpening, TableUse, WriteRequest, load};
+use singlet_runtime::{
+    Attributes, Caller, Engine, FindingKind as Kind, MigrationPhase, TableOpening, TableUse, WriteRequest, load,
+};
 
 use super::place;
 use super::support::{NOW, audited, audited_at, delete_item, items_of, put_item, repaired};
@@ -214,6 +216,12 @@ async fn a_migration_under_way_is_known() {
     assert_eq!(engine.migration_phase().await.unwrap(), None);
     let items = items_of(&engine).await;
     let control = items.iter().find(|item| item.contains_key("$epoch")).unwrap();
-    put_item(&engine, &changed(control, "$phase", "backfill".into())).await;
-    assert_eq!(engine.migration_phase().await.unwrap().as_deref(), Some("backfill"));
+    let mut control = changed(control, "$phase", "rows".into());
+    control.insert("$target".to_owned(), "a face".into());
+    control.insert("$drops".to_owned(), false.into());
+    put_item(&engine, &control).await;
+    assert_eq!(engine.migration_phase().await.unwrap(), Some(MigrationPhase::Rows));
+    // A phase that this version does not know is not taken for none.
+    put_item(&engine, &changed(&control, "$phase", "backfill".into())).await;
+    assert!(engine.migration_phase().await.is_err());
 }

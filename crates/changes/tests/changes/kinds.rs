@@ -304,3 +304,30 @@ async fn a_reader_knows_when_it_comes_to_what_happened_after_it_began() {
     }
     assert!(reader.has_passed(now - 1));
 }
+
+/// A migration puts rows elsewhere, and takes its notes away again: the rows are the same, whatever it does.
+#[tokio::test]
+async fn what_a_migration_does_is_no_change() {
+    let system = System::open(&notes("both_images")).await;
+    system.write("add", json!({"id": "a", "title": "One"})).await;
+    let made = system.records().await.into_iter().filter_map(|record| record.new);
+    let row = made.into_iter().find(|item| item.contains_key("n")).unwrap();
+    let noted = |item: &singlet_item::Item| {
+        let mut item = item.clone();
+        item.insert("$was".to_owned(), Value::M(std::collections::BTreeMap::new()));
+        item
+    };
+    let mut moved = row.clone();
+    moved.insert("PK".to_owned(), "NOTE#b".into());
+    let left = noted(&item(&[("PK", "NOTE#a"), ("SK", "NOTE"), ("kind", "$moved")]));
+    for item in [noted(&row), left, noted(&moved), moved] {
+        system.put(item).await;
+    }
+    system.delete(item(&[("PK", "NOTE#a"), ("SK", "NOTE")])).await;
+    system.write("add", json!({"id": "c", "title": "Two"})).await;
+    let told = system.told().await;
+    assert_eq!(
+        told.lines(),
+        [r#"created Note {"id":"c"} - -> {"id":"c","n":0,"title":"Two"}"#]
+    );
+}

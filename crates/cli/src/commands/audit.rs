@@ -135,7 +135,9 @@ impl Audit {
         };
         match engine.open_table(&opening).await {
             Ok(_) => {}
-            Err(error @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..))) => {
+            Err(
+                error @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..) | OpenError::Migrating(_)),
+            ) => {
                 if self.repair {
                     return Err(fail(&format!(
                         "nothing is repaired: the table does not fit this model: {error}"
@@ -144,17 +146,6 @@ impl Audit {
                 eprintln!("note: the table does not fit this model, so there may be many findings: {error}");
             }
             Err(error) => return Err(fail(&error.to_string())),
-        }
-        if self.repair {
-            let phase = engine
-                .migration_phase()
-                .await
-                .map_err(|error| fail(&error.to_string()))?;
-            if let Some(phase) = phase {
-                return Err(fail(&format!(
-                    "nothing is mended while the table is migrated, which is in its phase `{phase}`"
-                )));
-            }
         }
         Ok(())
     }

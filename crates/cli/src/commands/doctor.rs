@@ -167,7 +167,9 @@ impl Doctor {
         match engine.open_table(&opening).await {
             Ok(_) => {}
             Err(OpenError::NoTable) => return Err(fail(&format!("there is no table `{table}`, which `{name}` needs"))),
-            Err(error @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..))) => {
+            Err(
+                error @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..) | OpenError::Migrating(_)),
+            ) => {
                 report.add(
                     "other-model",
                     Some(&table),

@@ -21,6 +21,7 @@ pub mod lake;
 pub mod load;
 pub mod lsp;
 pub mod mcp;
+pub mod migrate;
 pub mod plan;
 pub mod schema;
 pub mod serve;

@@ -73,6 +73,8 @@ pub struct Model {
     pub accepted: Vec<Accepted>,
     /// The names of entities and attributes.
     pub catalog: Catalog,
+    /// The file that it was read from, as it stands there.
+    pub text: std::sync::Arc<str>,
     /// The mirrors of each entity, by its id.
     pub(crate) mirrors: Vec<Vec<EntityId>>,
 }

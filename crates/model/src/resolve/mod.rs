@@ -160,6 +160,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         estimates,
         accepted: table::accepted_rules(root.get("accept")),
         catalog,
+        text: "".into(),
     }
 }
 

@@ -211,7 +211,7 @@ impl FindingKind {
     }
 
     /// Whether a model must not take the table over: it would read such rows wrongly, or break what it promises.
-    pub(super) fn hinders_adoption(self) -> bool {
+    pub fn hinders_adoption(self) -> bool {
         let is_lesser = matches!(
             self,
             FindingKind::KindMissing | FindingKind::OtherSpelling | FindingKind::StateAttributeMissing

@@ -49,7 +49,7 @@ impl Engine {
         Ok(form)
     }
 
-    async fn stored_guard_key(&self) -> Result<Option<GuardKey>, RuntimeError> {
+    pub(super) async fn stored_guard_key(&self) -> Result<Option<GuardKey>, RuntimeError> {
         let within = ControlPlace::within(self.model());
         for place in within.into_iter().chain([ControlPlace::beside(self.model())]) {
             match place.guard_key(self.store()).await {

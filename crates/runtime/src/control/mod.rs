@@ -8,9 +8,11 @@
 //! table is adopted where they fit ([`crate::audit`]); in a table that others share, only when that is asked for.
 
 mod guard_key;
+mod migration;
 mod opening;
 mod rows;
 mod table_differences;
 
+pub use migration::{MIGRATED, Migration, MigrationPhase, TableControl};
 pub use opening::{OpenError, TableOpening, TableState, TableUse};
 pub use table_differences::table_differences;

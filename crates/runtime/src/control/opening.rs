@@ -4,6 +4,7 @@ use std::fmt;
 
 use singlet_face::{Company, Difference, Face, differences};
 
+use super::migration::Migration;
 use super::rows::{Control, ControlPlace};
 use super::table_differences::table_differences;
 use crate::audit::{AuditDepth, Finding, audit_rows};
@@ -69,6 +70,8 @@ pub enum OpenError {
     Model(Vec<Difference>),
     /// It has rows that the model would not have written: how many, and the first.
     Rows(u64, Vec<Finding>),
+    /// Its rows are being changed from one model to another.
+    Migrating(Migration),
     /// The store failed, or others stayed in the way.
     Failed(RuntimeError),
 }
@@ -85,6 +88,9 @@ impl fmt::Display for OpenError {
             OpenError::Rows(count, first) => {
                 write!(out, "it has {count} rows that the model would not have written so")?;
                 first.iter().try_for_each(|misfit| write!(out, "\n  {misfit}"))
+            }
+            OpenError::Migrating(migration) => {
+                write!(out, "it is being migrated, in the phase `{}`", migration.phase.word())
             }
             OpenError::Failed(error) => error.fmt(out),
         }
@@ -148,10 +154,7 @@ impl Engine {
     /// Compares the model with those that the table knows, and has it known.
     async fn join_table(&self, opening: &TableOpening, is_new: bool) -> Result<TableState, OpenError> {
         let form = self.open_guard_form(opening, is_new).await?;
-        let mut face = Face::of(self.model(), &self.setting().settings);
-        if let GuardForm::Hashed(key) = &form {
-            face = face.with_hashed_guards(key.fingerprint()?);
-        }
+        let face = self.face_of_form(&form)?;
         let place = ControlPlace::chosen(self.model());
         for _ in 0..ATTEMPTS_MAX {
             let found = self.find_control().await?;
@@ -165,10 +168,10 @@ impl Engine {
             };
             place.make_table(self.model(), self.store()).await?;
             // The face first: a control row names none that is not there.
-            place.write_face(self.store(), &face).await?;
+            place.write_face(self.store(), &face, self.model()).await?;
             let before = found.as_ref().filter(|(there, _)| there.table() == place.table());
             if place
-                .write(self.store(), before.map(|(_, control)| control), &faces)
+                .write(self.store(), before.map(|(_, control)| control), &faces, None)
                 .await?
             {
                 if let Some((there, control)) = &found {
@@ -180,8 +183,17 @@ impl Engine {
         Err(RuntimeError::Conflict.into())
     }
 
+    /// The model's face in a table whose guards have this form.
+    pub(super) fn face_of_form(&self, form: &GuardForm) -> Result<Face, RuntimeError> {
+        let face = Face::of(self.model(), &self.setting().settings);
+        Ok(match form {
+            GuardForm::Hashed(key) => face.with_hashed_guards(key.fingerprint()?),
+            GuardForm::Plain => face,
+        })
+    }
+
     /// Removes what a control row of before named and this one does not.
-    async fn forget(
+    pub(super) async fn forget(
         &self,
         there: &ControlPlace,
         control: &Control,
@@ -198,18 +210,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The phase of the table's migration, while one is under way: what is changed then is the migration's to change.
-    ///
-    /// # Errors
-    ///
-    /// Where the store fails.
-    pub async fn migration_phase(&self) -> Result<Option<String>, OpenError> {
-        let found = self.find_control().await?;
-        Ok(found.and_then(|(_, control)| control.phase))
-    }
-
     /// The control row, and where it is.
-    async fn find_control(&self) -> Result<Option<(ControlPlace, Control)>, OpenError> {
+    pub(super) async fn find_control(&self) -> Result<Option<(ControlPlace, Control)>, OpenError> {
         if let Some(place) = ControlPlace::within(self.model())
             && let Some(control) = place.read(self.store()).await?
         {
@@ -237,6 +239,10 @@ impl Engine {
         face: &Face,
     ) -> Result<Step, OpenError> {
         let hash = face.hash();
+        // Half of the rows may be another model's: neither a reader nor a writer can tell which.
+        if let Some(migration) = &control.migration {
+            return Err(OpenError::Migrating(migration.clone()));
+        }
         if opening.used_for == TableUse::Adopting {
             let rows = self.fitting_rows(opening.now).await?;
             return Ok(Step::Writes(vec![hash], TableState::Adopted(rows)));
@@ -260,7 +266,12 @@ impl Engine {
             found.dedup();
             return Err(OpenError::Model(found));
         }
-        if control.faces.contains(&hash) || opening.used_for == TableUse::Reading {
+        if opening.used_for == TableUse::Reading {
+            return Ok(Step::Ends(TableState::Known));
+        }
+        if control.faces.contains(&hash) {
+            // A table of before has its face alone.
+            there.keep_model(self.store(), &hash, self.model()).await?;
             return Ok(Step::Ends(TableState::Known));
         }
         let mut faces = control.faces.clone();

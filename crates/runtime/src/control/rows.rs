@@ -14,6 +14,7 @@ use singlet_model::Model;
 use singlet_plan::Bounds;
 use singlet_store::{Condition, DeleteRequest, GetRequest, KeySchema, KeyType, Path, PutRequest, Store, TableSpec};
 
+use super::migration::{Migration, MigrationPhase};
 use crate::error::RuntimeError;
 use crate::guard_form::GuardKey;
 use crate::{retry, table};
@@ -24,17 +25,21 @@ const KIND: &str = "$singlet";
 /// The partition key of a table beside.
 const BESIDE_KEY: &str = "PK";
 
-/// How much of a face one row holds; an item holds 400 KB.
-const FACE_PART_BYTES_MAX: usize = 300_000;
+/// How much of a face or a model one row holds; an item holds 400 KB.
+const PART_BYTES_MAX: usize = 300_000;
 
-/// In how many rows a face may lie.
-const FACE_PARTS_MAX: usize = 64;
+/// In how many rows each of them may lie.
+const PARTS_MAX: usize = 64;
 
 const EPOCH: &str = "$epoch";
 const FACES: &str = "$faces";
 /// The phase of a migration that is under way; absent where none is.
 const PHASE: &str = "$phase";
+/// The face of the model to which it leads, and whether it drops what the model does not have.
+const TARGET: &str = "$target";
+const DROPS: &str = "$drops";
 const FACE: &str = "$face";
+const MODEL: &str = "$model";
 const PARTS: &str = "$parts";
 const GUARD_KEY: &str = "$guard_key";
 
@@ -48,8 +53,8 @@ pub(super) struct Control {
     pub epoch: u64,
     /// The hashes of the faces that wrote rows still there.
     pub faces: Vec<String>,
-    /// The phase of a migration, while one is under way.
-    pub phase: Option<String>,
+    /// The migration that is under way.
+    pub migration: Option<Migration>,
 }
 
 /// Where the control rows of a system are.
@@ -157,11 +162,16 @@ impl ControlPlace {
             Some(Value::L(faces)) => faces.iter().map(|face| face.as_str().map(str::to_owned)).collect(),
             _ => None,
         };
-        let phase = item
-            .get(PHASE)
-            .map(|phase| phase.as_str().unwrap_or("unknown").to_owned());
-        match (epoch.and_then(|epoch| u64::try_from(epoch).ok()), faces) {
-            (Some(epoch), Some(faces)) => Ok(Some(Control { epoch, faces, phase })),
+        let migration = match item.get(PHASE) {
+            None => Some(None),
+            Some(_) => migration_in(&item).map(Some),
+        };
+        match (epoch.and_then(|epoch| u64::try_from(epoch).ok()), faces, migration) {
+            (Some(epoch), Some(faces), Some(migration)) => Ok(Some(Control {
+                epoch,
+                faces,
+                migration,
+            })),
             _ => Err(RuntimeError::Stored(format!(
                 "the row by which table `{}` knows its model cannot be read: another version of Singlet wrote it",
                 self.table
@@ -175,6 +185,7 @@ impl ControlPlace {
         store: &Arc<dyn Store>,
         before: Option<&Control>,
         faces: &[String],
+        migration: Option<&Migration>,
     ) -> Result<bool, RuntimeError> {
         let epoch = before.map_or(0, |before| before.epoch) + 1;
         let mut item = self.item("");
@@ -186,6 +197,11 @@ impl ControlPlace {
             FACES.to_owned(),
             Value::L(faces.iter().cloned().map(Value::S).collect()),
         );
+        if let Some(migration) = migration {
+            item.insert(PHASE.to_owned(), Value::S(migration.phase.word().to_owned()));
+            item.insert(TARGET.to_owned(), Value::S(migration.target.clone()));
+            item.insert(DROPS.to_owned(), Value::Bool(migration.drops));
+        }
         let condition = match before {
             None => Condition::not_exists(Path::attribute(EPOCH)),
             Some(before) => {
@@ -257,35 +273,65 @@ impl ControlPlace {
     /// A face by its hash.
     pub async fn read_face(&self, store: &Arc<dyn Store>, hash: &str) -> Result<Face, RuntimeError> {
         let broken = |why: &str| RuntimeError::Stored(format!("a model that wrote rows of `{}` {why}", self.table));
+        let text = self.read_parts(store, (hash, FACE)).await?;
+        let text = text.ok_or_else(|| broken("is not kept with them"))?;
+        Face::from_text(&text).map_err(|_| broken("was stored by another version of Singlet"))
+    }
+
+    /// The text of a model with a face, where it is kept.
+    pub async fn read_model(&self, store: &Arc<dyn Store>, hash: &str) -> Result<Option<String>, RuntimeError> {
+        self.read_parts(store, (hash, MODEL)).await
+    }
+
+    /// Keeps a face, and the text of a model with it.
+    pub async fn write_face(&self, store: &Arc<dyn Store>, face: &Face, model: &Model) -> Result<(), RuntimeError> {
+        let (hash, text) = (face.hash(), face.to_text());
+        self.write_parts(store, (&hash, FACE), &text).await?;
+        self.write_parts(store, (&hash, MODEL), &model.text).await
+    }
+
+    /// Keeps the text of a model where none with its face is kept.
+    pub async fn keep_model(&self, store: &Arc<dyn Store>, hash: &str, model: &Model) -> Result<(), RuntimeError> {
+        match self.get(store, &part_key((hash, MODEL), 0)).await? {
+            Some(_) => Ok(()),
+            None => self.write_parts(store, (hash, MODEL), &model.text).await,
+        }
+    }
+
+    /// A text in as many rows as it takes; none where the first is not there.
+    async fn read_parts(&self, store: &Arc<dyn Store>, of: (&str, &str)) -> Result<Option<String>, RuntimeError> {
+        let broken = || RuntimeError::Stored(format!("a model that wrote rows of `{}` cannot be read", self.table));
         let mut text = String::new();
         let (mut at, mut parts) = (0, 1);
         while at < parts {
-            let item = self.get(store, &face_part(hash, at)).await?;
-            let item = item.ok_or_else(|| broken("is not kept with them"))?;
-            let part = item.get(FACE).and_then(Value::as_str);
-            text.push_str(part.ok_or_else(|| broken("cannot be read"))?);
+            let item = self.get(store, &part_key(of, at)).await?;
+            let item = match (item, at) {
+                (Some(item), _) => item,
+                (None, 0) => return Ok(None),
+                (None, _) => return Err(broken()),
+            };
+            let part = item.get(of.1).and_then(Value::as_str);
+            text.push_str(part.ok_or_else(broken)?);
             let count = item.get(PARTS).and_then(Value::as_number).and_then(Number::to_i64);
             parts = count
                 .and_then(|count| usize::try_from(count).ok())
                 .unwrap_or(1)
-                .min(FACE_PARTS_MAX);
+                .min(PARTS_MAX);
             at += 1;
         }
-        Face::from_text(&text).map_err(|_| broken("was stored by another version of Singlet"))
+        Ok(Some(text))
     }
 
-    /// Keeps a face.
-    pub async fn write_face(&self, store: &Arc<dyn Store>, face: &Face) -> Result<(), RuntimeError> {
-        let (hash, text) = (face.hash(), face.to_text());
-        let parts = parts_of(&text);
-        if parts.len() > FACE_PARTS_MAX {
+    async fn write_parts(&self, store: &Arc<dyn Store>, of: (&str, &str), text: &str) -> Result<(), RuntimeError> {
+        let parts = parts_of(text);
+        if parts.len() > PARTS_MAX {
             return Err(RuntimeError::Request(
                 "the model is too large to be kept with its rows".to_owned(),
             ));
         }
         for (at, part) in parts.iter().enumerate() {
-            let mut item = self.item(&face_part(&hash, at));
-            item.insert(FACE.to_owned(), Value::S((*part).to_owned()));
+            let mut item = self.item(&part_key(of, at));
+            item.insert(of.1.to_owned(), Value::S((*part).to_owned()));
             item.insert(
                 PARTS.to_owned(),
                 Value::N(Number::from(i64::try_from(parts.len()).unwrap_or(i64::MAX))),
@@ -314,34 +360,49 @@ impl ControlPlace {
         }
     }
 
-    /// Removes a face that no longer counts; one that stays behind does no harm.
+    /// Removes a face that no longer counts, and the model with it; what stays behind does no harm.
     pub async fn delete_face(&self, store: &Arc<dyn Store>, hash: &str) -> Result<(), RuntimeError> {
-        for at in 0..FACE_PARTS_MAX {
-            let rest = face_part(hash, at);
-            if self.get(store, &rest).await?.is_none() {
-                return Ok(());
+        for what in [FACE, MODEL] {
+            for at in 0..PARTS_MAX {
+                let rest = part_key((hash, what), at);
+                if self.get(store, &rest).await?.is_none() {
+                    break;
+                }
+                let request = DeleteRequest {
+                    table: self.table.clone(),
+                    key: self.key(&rest),
+                    ..DeleteRequest::default()
+                };
+                retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await?;
             }
-            let request = DeleteRequest {
-                table: self.table.clone(),
-                key: self.key(&rest),
-                ..DeleteRequest::default()
-            };
-            retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await?;
         }
         Ok(())
     }
 }
 
-fn face_part(hash: &str, at: usize) -> String {
-    format!(".{hash}.{at}")
+/// The migration that a control row tells of; none where another version of Singlet wrote it.
+fn migration_in(item: &Item) -> Option<Migration> {
+    Some(Migration {
+        phase: MigrationPhase::from_word(item.get(PHASE)?.as_str()?)?,
+        target: item.get(TARGET)?.as_str()?.to_owned(),
+        drops: item.get(DROPS)?.as_bool()?,
+    })
+}
+
+/// What follows the system's name in the key of a part of a face, or of the text of a model with that face.
+fn part_key((hash, what): (&str, &str), at: usize) -> String {
+    match what {
+        MODEL => format!(".{hash}.model.{at}"),
+        _ => format!(".{hash}.{at}"),
+    }
 }
 
 /// A text in parts that rows hold.
 fn parts_of(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
-    while rest.len() > FACE_PART_BYTES_MAX {
-        let end = (0..=FACE_PART_BYTES_MAX)
+    while rest.len() > PART_BYTES_MAX {
+        let end = (0..=PART_BYTES_MAX)
             .rev()
             .find(|end| rest.is_char_boundary(*end))
             .unwrap_or(rest.len());
@@ -380,9 +441,9 @@ mod tests {
 
     #[test]
     fn a_long_face_lies_in_several_rows() {
-        let text = "é".repeat(FACE_PART_BYTES_MAX);
+        let text = "é".repeat(PART_BYTES_MAX);
         let parts = parts_of(&text);
-        assert!(parts.iter().all(|part| part.len() <= FACE_PART_BYTES_MAX));
+        assert!(parts.iter().all(|part| part.len() <= PART_BYTES_MAX));
         assert_eq!((parts.len(), parts.concat()), (2, text));
         assert_eq!(parts_of(""), [""]);
     }

@@ -107,7 +107,7 @@ pub fn is_of_singlet(model: &Model, item: &Item) -> bool {
 }
 
 /// Whether a name in an item is one of the model's: an attribute, or what is made of them.
-pub(crate) fn is_known(model: &Model, entity: &Entity, name: &str) -> bool {
+pub fn is_known(model: &Model, entity: &Entity, name: &str) -> bool {
     let table = &model.table;
     let mut keys = table
         .key

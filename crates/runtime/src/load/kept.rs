@@ -16,15 +16,18 @@ use crate::write::{GuardKind, guards_of_row, identity_place, key_in};
 
 /// An item of a row.
 #[derive(Clone, Debug)]
-pub(super) struct KeptItem {
+pub struct KeptItem {
+    /// What it stands for.
     pub kind: KeptKind,
+    /// Its primary key.
     pub key: Item,
+    /// The item.
     pub item: Item,
 }
 
 /// What an item of a row stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum KeptKind {
+pub enum KeptKind {
     /// The row itself.
     Own,
     /// A mirror, by its name.
@@ -35,8 +38,12 @@ pub(super) enum KeptKind {
     Identity,
 }
 
-/// Every item of a row, its own first.
-pub(super) fn kept_items(
+/// Every item of a row, its own first: mirrors and guards follow.
+///
+/// # Errors
+///
+/// Where the row has no key, or an expression leaves the range of its type.
+pub fn kept_items(
     model: &Model,
     entity: &Entity,
     row: &Attributes,
@@ -98,7 +105,7 @@ pub(crate) fn kept_beside(
 }
 
 /// What of a row is larger than DynamoDB takes.
-pub(super) fn oversize_of(model: &Model, kept: &[KeptItem]) -> Option<Misfit> {
+pub fn oversize_of(model: &Model, kept: &[KeptItem]) -> Option<Misfit> {
     for one in kept {
         let size = item_size_bytes(&one.item);
         if size > ITEM_SIZE_BYTES_MAX {

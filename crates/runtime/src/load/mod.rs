@@ -32,8 +32,8 @@ use crate::row;
 use crate::scope::{Attributes, Caller, Scope};
 use crate::write::guards_of_row;
 
-pub(crate) use dump::is_known;
-pub use dump::{Dumped, dump_rows, entity_of_item, is_of_singlet};
+pub use dump::{Dumped, dump_rows, entity_of_item, is_known, is_of_singlet};
+pub use kept::{KeptItem, KeptKind, kept_items, oversize_of};
 pub use lines::{LINE_BYTES_MAX, RowSource, TextRows};
 pub use misfit::{LoadError, Misfit, MisfitKind};
 pub use put::put_all;

@@ -366,7 +366,7 @@ impl<'a> Attempt<'a> {
 }
 
 /// The primary key of an item.
-pub(crate) fn key_in(model: &singlet_model::Model, item: &singlet_item::Item) -> singlet_item::Item {
+pub fn key_in(model: &singlet_model::Model, item: &singlet_item::Item) -> singlet_item::Item {
     let names = model.table.key.iter().map(|key| &key.name);
     names
         .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))

@@ -22,7 +22,7 @@ use crate::scope::{Attributes, Scope};
 use crate::table;
 
 /// The attribute of a guard that says whose it is.
-pub(crate) const OWNER: &str = "$of";
+pub const OWNER: &str = "$of";
 
 /// The longest text in a key before it is hashed; a partition key holds 2048 bytes.
 const TEXT_BYTES_MAX: usize = 1_024;

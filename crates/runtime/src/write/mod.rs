@@ -50,13 +50,11 @@ use crate::retry;
 use crate::scope::{Attributes, Caller, Scope};
 
 use attempt::Attempt;
-pub(crate) use create::key_in;
+pub use create::key_in;
 pub use due::Deadline;
 pub(crate) use generate::Generating;
-pub use guards::kept_row;
-pub(crate) use guards::{
-    CLOSED as GUARD_CLOSED, GuardKind, OWNER as GUARD_OWNER, identity_guard as identity_place, of_row as guards_of_row,
-};
+pub(crate) use guards::{CLOSED as GUARD_CLOSED, GuardKind, identity_guard as identity_place, of_row as guards_of_row};
+pub use guards::{OWNER as GUARD_OWNER, kept_row};
 pub(crate) use touched::absent_now;
 pub use trigger::{ChangedRow, TickRun, TriggerOutcome, TriggerRun};
 pub use webhook::{change_record_put, keep_row_until};

@@ -92,7 +92,11 @@ async fn every_model_that_wrote_rows_counts_until_the_table_is_adopted() {
         Ok(TableState::Adopted(1))
     );
     assert_eq!(open(MODEL, &store, TableUse::Writing).await, Ok(TableState::Known));
-    assert_eq!(control_rows(&store, "Probe").await.len(), 2, "the row, and one face");
+    assert_eq!(
+        control_rows(&store, "Probe").await.len(),
+        3,
+        "the row, and one face with its model"
+    );
 }
 
 #[tokio::test]
@@ -227,9 +231,9 @@ async fn what_was_begun_and_not_ended_is_ended_at_the_next_opening() {
         };
         store.delete(&request).await.unwrap();
     }
-    assert_eq!(control_rows(&store, "Probe").await.len(), 1);
-    assert_eq!(open(MODEL, &store, TableUse::Writing).await, Ok(TableState::Adopted(0)));
     assert_eq!(control_rows(&store, "Probe").await.len(), 2);
+    assert_eq!(open(MODEL, &store, TableUse::Writing).await, Ok(TableState::Adopted(0)));
+    assert_eq!(control_rows(&store, "Probe").await.len(), 3);
 }
 
 #[tokio::test]
@@ -249,8 +253,8 @@ async fn of_many_who_open_at_once_all_are_known_or_told() {
     for state in opened {
         state.unwrap();
     }
-    // The row and a face for each: none was lost to another.
-    assert_eq!(control_rows(&store, "Probe").await.len(), 7);
+    // The row, and a face and a model for each: none was lost to another.
+    assert_eq!(control_rows(&store, "Probe").await.len(), 13);
 }
 
 /// Where a row of an entity could be taken for it, the control row is in a table beside.
@@ -367,4 +371,34 @@ async fn a_missing_table_is_made_only_where_that_is_wanted() {
     };
     assert!(matches!(engine.open_table(&way).await, Err(OpenError::NoTable)));
     assert_eq!(NOW, way.now);
+}
+
+/// A table has the text of every model that wrote its rows, the last first; one of before gets it when it is opened to write.
+#[tokio::test]
+async fn the_text_of_a_model_is_kept_with_its_face() {
+    let store = with_ada(MODEL).await;
+    let wider = changed("name: string 1..20\n      email", "name: string 1..40\n      email");
+    open(&wider, &store, TableUse::Writing).await.unwrap();
+    let engine = engine_on(&wider, &store);
+    let texts = |models: Vec<(String, String)>| -> Vec<String> { models.into_iter().map(|(_, text)| text).collect() };
+    assert_eq!(texts(engine.known_models().await.unwrap()), [wider.as_str(), MODEL]);
+    let request = ScanRequest {
+        table: "Probe".to_owned(),
+        ..ScanRequest::default()
+    };
+    for item in store.scan(&request).await.unwrap().items {
+        if item.contains_key("$model") {
+            let request = singlet_store::DeleteRequest {
+                table: "Probe".to_owned(),
+                key: singlet_runtime::key_in(engine.model(), &item),
+                ..singlet_store::DeleteRequest::default()
+            };
+            store.delete(&request).await.unwrap();
+        }
+    }
+    assert_eq!(engine.known_models().await.unwrap(), []);
+    open(&wider, &store, TableUse::Reading).await.unwrap();
+    assert_eq!(engine.known_models().await.unwrap(), []);
+    open(&wider, &store, TableUse::Writing).await.unwrap();
+    assert_eq!(texts(engine.known_models().await.unwrap()), [wider.as_str()]);
 }

@@ -15,6 +15,7 @@ mod changes;
 mod conformance;
 mod endpoint;
 mod generated;
+mod migrate;
 mod moto;
 mod on_runtime;
 mod opening;

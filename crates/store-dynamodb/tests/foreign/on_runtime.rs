@@ -7,8 +7,9 @@ use std::sync::{Arc, LazyLock};
 use async_trait::async_trait;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableDescription,
-    TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest, WriteAnswer,
+    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableChange,
+    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
+    WriteAnswer,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -52,6 +53,14 @@ macro_rules! calls {
                 RUNTIME.spawn(async move { store.create_table(&spec).await }).await.unwrap()
             }
 
+            async fn update_table(&self, table: &str, change: &TableChange) -> Result<()> {
+                let (store, table, change) = (Arc::clone(&self.0), table.to_owned(), change.clone());
+                RUNTIME
+                    .spawn(async move { store.update_table(&table, &change).await })
+                    .await
+                    .unwrap()
+            }
+
             async fn list_tables(&self) -> Result<Vec<String>> {
                 let store = Arc::clone(&self.0);
                 RUNTIME.spawn(async move { store.list_tables().await }).await.unwrap()
@@ -80,6 +89,10 @@ macro_rules! calls {
                     ..spec.clone()
                 };
                 self.0.create_table(&spec).await
+            }
+
+            async fn update_table(&self, table: &str, change: &TableChange) -> Result<()> {
+                self.0.update_table(table, change).await
             }
 
             async fn list_tables(&self) -> Result<Vec<String>> {

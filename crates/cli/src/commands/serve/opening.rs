@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use singlet_http::auth::Secret;
+use singlet_migrate::behind_gate;
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Engine, TableState, TableUse};
 use singlet_store::Store;
@@ -58,7 +59,8 @@ pub async fn open(
             .map_err(|reason| format!("the rows of `{name}`: {reason}"))?;
         filling.end()?;
     }
-    Ok(engine)
+    let gated = behind_gate(engine).await;
+    gated.map_err(|error| format!("table `{table}` of `{name}`: {error}"))
 }
 
 /// That a new table is being filled. A file beside the data says so until it is done: who finds it fills the table once more,

@@ -1,0 +1,329 @@
+//! `singlet migrate`: the rows of a table become those of another model.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use singlet_cost::{dollars, region_prices};
+use singlet_face::Company;
+use singlet_migrate::{
+    EntityCount, GATE_BEAT, GATE_STALE, MigrateError, MigrateOptions, MigrateProgress, MigrationPlan, Migrator,
+};
+use singlet_model::{Model, Source};
+use singlet_runtime::{Engine, MigrationPhase};
+
+use crate::exit;
+use crate::model::{self, fail};
+use crate::place::Place;
+use crate::progress::count_bar;
+use crate::store::{StoreArgs, given_pairs, now, settings};
+use crate::table::counted;
+
+/// The region whose prices are said where the store's own are not known.
+const PRICED_REGION: &str = "us-east-1";
+
+/// How long others on the same data are waited for: a service that has not read what the table says for so long lets nothing through.
+const SETTLES_FOR: Duration = Duration::from_secs(GATE_STALE.as_secs() + GATE_BEAT.as_secs());
+
+/// Change the rows of a table to those of a model, while nothing else writes to it.
+///
+/// It says first what would be done, row by row as they lie in the table: `--yes` does it. Rows change in their place, or are put and deleted in one
+/// transaction with their mirrors and guards, each under the condition that it is as it was read. It may be stopped or killed at any time: the same command
+/// goes on, on this machine or another, also two at once. Until rows forget what they were, `--abort` makes everything again as it was. Meanwhile the table
+/// opens for no model, and afterwards for the new one alone.
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 done, or nothing is to be done; 1 there is something to do and `--yes` was not said, or rows cannot become rows of the model; 2 it could not be tried."
+)]
+pub struct Migrate {
+    /// The model that comes.
+    model: PathBuf,
+    /// The model that wrote the rows, where the table does not have its text.
+    #[arg(long, value_name = "MODEL")]
+    from: Option<PathBuf>,
+    /// Do it. No other process may write to the table meanwhile.
+    #[arg(long)]
+    yes: bool,
+    /// Make everything again as it was before a migration that is under way.
+    #[arg(long, conflicts_with = "drop")]
+    abort: bool,
+    /// Remove what the model does not have: rows of entities that are gone, attributes, indexes. Without it they stay, and nothing reads them.
+    #[arg(long)]
+    drop: bool,
+    /// Write units a second that it may take; as many as it can unless said.
+    #[arg(long, value_name = "UNITS")]
+    rate: Option<f64>,
+    /// A value that a setting of the old model has, where it is another than in the new one.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set_old: Vec<String>,
+    /// How the plan is shown.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One object; stable.
+    Json,
+}
+
+impl Migrate {
+    /// Runs the command.
+    pub fn run(self) -> ExitCode {
+        super::block_on(self.migrate()).unwrap_or_else(|code| code)
+    }
+
+    async fn migrate(self) -> Result<ExitCode, ExitCode> {
+        let said = |reason: String| fail(&reason);
+        if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+            return Err(fail("`--rate` is a number of write units above zero"));
+        }
+        let place = self.store.place().map_err(said)?;
+        if place == Place::Memory {
+            return Err(fail(
+                "there is nothing to migrate in memory: say `--store embedded:DIR` or `--store dynamodb`",
+            ));
+        }
+        let loaded = model::load(&self.model)?;
+        let (new, company) = self.store.open_in_company(loaded).await.map_err(said)?;
+        let old = self.old_engine(&new).await?;
+        let (table, items) = (new.model().table.name.clone(), item_count(&new).await);
+        let bar = count_bar(items, "items");
+        let tell = |progress: MigrateProgress| told(&bar, progress, items);
+        let options = MigrateOptions {
+            drops: self.drop,
+            rate: self.rate,
+            settles_for: match company {
+                Company::Shared => SETTLES_FOR,
+                Company::Alone => Duration::ZERO,
+            },
+            ..MigrateOptions::default()
+        };
+        let migrator = Migrator::new((&old, &new), options, &now, &tell);
+        if self.abort {
+            let aborted = migrator.abort().await;
+            bar.finish_and_clear();
+            aborted.map_err(|error| refused(&table, &error))?;
+            return Ok(super::print(&format!("table `{table}` is again as it was\n")));
+        }
+        let is_under_way = match new.migration_phase().await {
+            Ok(phase) => phase.is_some(),
+            Err(error) => return Err(fail(&format!("table `{table}`: {error}"))),
+        };
+        if is_under_way && !self.yes {
+            let help = "`--yes` goes on, `--abort` makes everything as it was";
+            return Err(fail(&format!("table `{table}` is being migrated\nhelp: {help}")));
+        }
+        if !is_under_way {
+            let plan = migrator.plan().await;
+            bar.finish_and_clear();
+            let plan = plan.map_err(|error| refused(&table, &error))?;
+            self.show(&table, &plan, &place);
+            if plan.misfits > 0 {
+                eprintln!(
+                    "help: nothing was changed; correct these rows with the old model, or say what becomes of them with `fill:`"
+                );
+                return Ok(ExitCode::from(exit::FINDINGS));
+            }
+            if !self.yes {
+                let is_idle = plan.changes_nothing();
+                return Ok(ExitCode::from(if is_idle { exit::CLEAN } else { exit::FINDINGS }));
+            }
+        }
+        let ended = migrator.run().await;
+        bar.finish_and_clear();
+        let ended = ended.map_err(|error| refused(&table, &error))?;
+        let units = ended.consumed.total();
+        let text = match ended.was_done {
+            true => format!("table `{table}` knows this model, and has nothing to change\n"),
+            false => format!(
+                "table `{table}` is migrated: {} and {} read units\n",
+                counted(usize::try_from(units.write.get()).unwrap_or(usize::MAX), "write unit"),
+                units.read.halves() as f64 / 2.0
+            ),
+        };
+        match self.format {
+            Format::Text => {
+                super::print(&text);
+            }
+            Format::Json => eprint!("{text}"),
+        }
+        Ok(ExitCode::from(exit::CLEAN))
+    }
+
+    /// The model that wrote the rows, on the same store: from its file, or as the table has it.
+    async fn old_engine(&self, new: &Engine) -> Result<Engine, ExitCode> {
+        let table = &new.model().table.name;
+        if let Some(path) = &self.from {
+            return self.engine_beside(new, model::load(path)?);
+        }
+        let failed = |error: &dyn std::fmt::Display| fail(&format!("table `{table}`: {error}"));
+        let known = new.known_models().await.map_err(|error| failed(&error))?;
+        for (hash, text) in known {
+            let loaded = singlet_model::load(&Source::new("the model in the table", text));
+            let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
+                continue;
+            };
+            let engine = self.engine_beside(new, model)?;
+            let face = engine.face_in_table().await.map_err(|error| failed(&error))?;
+            if face.hash() == hash {
+                return Ok(engine);
+            }
+        }
+        let control = new.table_control().await.map_err(|error| failed(&error))?;
+        let help = match control {
+            Some(_) => {
+                "say which model wrote its rows: `--from OLD.yaml`, and `--set-old` where its settings are others"
+            }
+            None => "`singlet serve OLD.yaml --adopt` looks at every row, and has the table know the model if all fit",
+        };
+        Err(fail(&format!(
+            "table `{table}` does not have the model that wrote its rows\nhelp: {help}"
+        )))
+    }
+
+    fn engine_beside(&self, new: &Engine, model: Model) -> Result<Engine, ExitCode> {
+        let said = |reason: String| fail(&reason);
+        let is_known = |name: &str| model.settings.iter().any(|known| known.name == name);
+        let given = self.store.given_pairs().map_err(said)?;
+        let mut given: Vec<(String, String)> = given.into_iter().filter(|(name, _)| is_known(name)).collect();
+        given.extend(given_pairs(&self.set_old).map_err(said)?);
+        let settings = settings(&model, &given).map_err(said)?;
+        Ok(Engine::open(
+            Arc::new(model),
+            Arc::clone(new.store()),
+            settings,
+            [0; 32],
+        ))
+    }
+
+    fn show(&self, table: &str, plan: &MigrationPlan, place: &Place) {
+        let text = match self.format {
+            Format::Text => plan_text(table, plan, place, (self.rate, self.yes)),
+            Format::Json => format!("{}\n", serde_json::to_string_pretty(plan).unwrap_or_default()),
+        };
+        super::print(&text);
+    }
+}
+
+async fn item_count(engine: &Engine) -> u64 {
+    let described = engine.store().describe_table(&engine.model().table.name).await;
+    described.map_or(0, |described| described.item_count)
+}
+
+fn told(bar: &indicatif::ProgressBar, progress: MigrateProgress, items: u64) {
+    let is_over = bar.position() >= items;
+    bar.set_message(match progress.phase {
+        MigrationPhase::Look => "looking",
+        MigrationPhase::Rows => "changing rows",
+        MigrationPhase::Finish => "finishing",
+        MigrationPhase::Abort => "going back",
+    });
+    if is_over {
+        bar.set_position(0);
+    }
+    bar.inc(progress.items);
+}
+
+/// Says why it did not come to its end, and what can be done.
+fn refused(table: &str, error: &MigrateError) -> ExitCode {
+    let code = fail(&format!("table `{table}`: {error}"));
+    let help = match error {
+        MigrateError::Unknown => {
+            Some("`singlet serve OLD.yaml --adopt` has the table know the model that wrote its rows")
+        }
+        MigrateError::NotFrom(_) => {
+            Some("say which model wrote the rows: `--from OLD.yaml`, and `--set-old` where its settings are others")
+        }
+        MigrateError::Another(_) => {
+            Some("the same model and options go on; `--abort` with that model makes everything as it was")
+        }
+        MigrateError::Aborting => Some("`--abort` comes to its end"),
+        MigrateError::Blocked(..) | MigrateError::Unsound(..) => {
+            Some("`--abort` makes everything as it was; the same command tries again")
+        }
+        MigrateError::Failed(_) => Some("the same command goes on from there; `--abort` makes everything as it was"),
+        MigrateError::TooLate => Some("`--yes` comes to its end"),
+        MigrateError::Impossible(_) => {
+            Some("take the rows along: `singlet dump OLD.yaml`, then `singlet load NEW.yaml` into another table")
+        }
+        MigrateError::Misfits(_) | MigrateError::NothingToAbort => None,
+    };
+    if let Some(help) = help {
+        eprintln!("help: {help}");
+    }
+    match error {
+        MigrateError::Misfits(_) => ExitCode::from(exit::FINDINGS),
+        _ => code,
+    }
+}
+
+fn plan_text(table: &str, plan: &MigrationPlan, place: &Place, (rate, is_meant): (Option<f64>, bool)) -> String {
+    let mut text = format!("table `{table}`, {} items\n", plan.items);
+    for (entity, count) in &plan.entities {
+        let name = if entity == "$" {
+            "what Singlet keeps for itself"
+        } else {
+            entity
+        };
+        let _ = writeln!(text, "  {name}: {}", entity_text(count));
+    }
+    for step in &plan.table {
+        let _ = writeln!(text, "  {step}");
+    }
+    for misfit in &plan.first_misfits {
+        let _ = writeln!(text, "  cannot become a row of the model: {misfit}");
+    }
+    if plan.misfits > plan.first_misfits.len() as u64 {
+        let _ = writeln!(text, "  … {} in all", plan.misfits);
+    }
+    if plan.changes_nothing() {
+        text.push_str("nothing is to be changed but which model the table knows\n");
+        return text;
+    }
+    let _ = write!(
+        text,
+        "{} write units to change rows, and {} for them to forget what they were",
+        plan.row_units, plan.finish_units
+    );
+    if let (Place::DynamoDb { .. }, Ok(prices)) = (place, region_prices(PRICED_REGION)) {
+        let price = plan.write_units() as f64 * prices.on_demand.write_million / 1_000_000.0;
+        let _ = write!(
+            text,
+            ": {} where requests are paid, by the prices of {} of {}",
+            dollars(price),
+            prices.region,
+            prices.as_of
+        );
+    }
+    text.push('\n');
+    if let Some(rate) = rate {
+        let seconds = (plan.write_units() as f64 / rate).ceil();
+        let _ = writeln!(text, "{seconds} seconds at {rate} write units a second");
+    }
+    if !is_meant && plan.misfits == 0 {
+        text.push_str("nothing was changed: `--yes` does it, once no other process writes to the table\n");
+    }
+    text
+}
+
+fn entity_text(count: &EntityCount) -> String {
+    let mut parts = vec![format!("{} rows", count.rows)];
+    let mut said = |count: u64, words: &str| {
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    };
+    said(count.changed, "change in their place");
+    said(count.moved, "come to stand under another key");
+    said(count.beside, "mirrors and guards change");
+    said(count.gone, "belong to no entity of the model any more");
+    parts.join(", ")
+}

@@ -1,0 +1,78 @@
+//! A table that is migrated beside a service of the old model.
+
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use crate::running::{Folder, singlet};
+use crate::serving::{Served, ask};
+
+const OLD: &str = r#"
+singlet: 1
+name: probe
+table: {name: Probe, key: {partition: PK, sort: SK}, type: kind}
+entities:
+  Agent:
+    attributes:
+      id: int 0..9
+      name: string 1..20
+    key: {PK: "AGENT", SK: "{id}x"}
+reads:
+  agents:
+    find: Agent
+    order: id
+    allow: true
+    http: GET /agents
+"#;
+
+fn run(folder: &Folder, args: &[&str]) -> Output {
+    singlet(args).current_dir(folder.path()).output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+/// Asks until the answer has a status, for it may take a beat.
+fn asked_until(served: &Served, status: u16) -> String {
+    let begun = Instant::now();
+    loop {
+        let answer = ask(&served.address(), "GET", "/agents", "accept: application/json", "").unwrap();
+        if answer.0 == status {
+            return answer.1;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{answer:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_service_stops_while_its_table_is_migrated_and_one_of_the_new_model_goes_on() {
+    let folder = Folder::new("migrating");
+    folder.write("old.yaml", OLD.as_bytes());
+    folder.write("new.yaml", OLD.replace("int 0..9", "int 0..99").as_bytes());
+    folder.write("rows.jsonl", b"{\"Agent\": {\"id\": 7, \"name\": \"Bond\"}}\n");
+    let store = ["--store", "embedded:data"];
+    let loaded = run(&folder, &["load", "old.yaml", "rows.jsonl", store[0], store[1]]);
+    assert!(loaded.status.success(), "{}", told(&loaded));
+    let served = Served::start(&folder, &["old.yaml", "--at-root", store[0], store[1]]);
+    assert!(asked_until(&served, 200).contains("Bond"));
+    let planned = run(&folder, &["migrate", "new.yaml", store[0], store[1]]);
+    assert_eq!(planned.status.code(), Some(1), "{}", told(&planned));
+    assert!(
+        told(&planned).contains("1 come to stand under another key"),
+        "{}",
+        told(&planned)
+    );
+    let migrated = run(&folder, &["migrate", "new.yaml", store[0], store[1], "--yes"]);
+    assert!(migrated.status.success(), "{}", told(&migrated));
+    let refused = asked_until(&served, 503);
+    assert!(refused.contains("migrated to another model"), "{refused}");
+    assert!(served.end());
+    let served = Served::start(&folder, &["new.yaml", "--at-root", store[0], store[1]]);
+    assert!(asked_until(&served, 200).contains("Bond"));
+    assert!(served.end());
+    let old = run(&folder, &["call", "old.yaml", "agents", store[0], store[1]]);
+    assert_eq!(old.status.code(), Some(2));
+    assert!(told(&old).contains("singlet migrate"), "{}", told(&old));
+}

@@ -1,0 +1,45 @@
+//! Changes the rows of a table from those of one model to those of another, while writes stop.
+//!
+//! # Terms
+//!
+//! - A row's *images* are every item that it is stored as: its own, its mirrors' and its guards', by the old model and by the new.
+//! - A *stamp* (`$was`) is what an item that was changed remembers of what it was. It tells rows that were changed from those that
+//!   were not, whatever the models are, and gives back the old item byte for byte.
+//!
+//! # How it goes
+//!
+//! The table's control row names the migration and its phase; whoever opens the table meanwhile is refused.
+//!
+//! 1. *look*: every row is read, and what it would become is made. Where one cannot become anything, nothing was changed.
+//! 2. *rows*: each row is changed with its mirrors and guards in one transaction, under the condition that every item is as it was
+//!    read. Then the table is audited by the new model.
+//! 3. *finish*: stamps go, and with `drops` whatever the new model does not have; then indexes are made. There is no way back.
+//! 4. *abort*, instead of the third: rows become again what their stamps say.
+//!
+//! Each phase reads the whole table until nothing is left to do, so that whoever goes on after a kill needs to know nothing but the
+//! control row, and two may work side by side. Who has read a page looks at the control row before acting on it: what was read while
+//! a phase lasted was not yet touched by the next.
+//!
+//! # What it is not
+//!
+//! No terminal, no file, and no models: it is given the old one and the new one.
+
+mod copies;
+mod error;
+mod gate;
+mod images;
+mod mapping;
+mod migrator;
+mod pass;
+mod report;
+mod stamp;
+mod step;
+mod survey;
+mod table_steps;
+mod verify;
+
+pub use error::{MigrateError, RowMisfit};
+pub use gate::{GATE_BEAT, GATE_STALE, behind_gate};
+pub use migrator::{MigrateOptions, MigrateProgress, Migrated, Migrator};
+pub use report::{EntityCount, MigrationPlan};
+pub use stamp::STAMP;

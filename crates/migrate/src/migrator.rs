@@ -1,0 +1,481 @@
+//! A migration from its beginning, or from wherever it is, to its end.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use singlet_audit::Pacer;
+use singlet_face::{Company, Face, differences};
+use singlet_runtime::{Engine, Migration, MigrationPhase, RuntimeError, TableControl, table};
+use singlet_store::{Consumed, TableSpec};
+
+use crate::error::MigrateError;
+use crate::images::Models;
+use crate::pass::Passed;
+use crate::report::MigrationPlan;
+use crate::step::Direction;
+use crate::table_steps::{all_steps, steps_after, steps_before, table_hindrances};
+
+/// How often the whole table is read in one phase. Each reading that finds something brings rows further; what is still in the way
+/// of something else after so many stays there.
+const PASSES_MAX: usize = 1_000;
+
+/// How often a phase is begun anew because somebody else went on.
+const TURNS_MAX: usize = 100;
+
+/// How rows are changed.
+#[derive(Clone, Copy, Debug)]
+pub struct MigrateOptions {
+    /// Whether what the new model does not have is removed.
+    pub drops: bool,
+    /// Write units a second that it may take; as many as it can, unless said.
+    pub rate: Option<f64>,
+    /// Rows on their way to the store at the same time.
+    pub rows_at_once: usize,
+    /// How many items a page has at most.
+    pub page_items: u32,
+    /// How long it waits, once the table says that it is migrated, until others have read that; and how long an abort waits before it
+    /// ends, since a process that was asleep may still send what it had read before.
+    pub settles_for: Duration,
+}
+
+impl Default for MigrateOptions {
+    fn default() -> Self {
+        MigrateOptions {
+            drops: false,
+            rate: None,
+            rows_at_once: 32,
+            page_items: 500,
+            settles_for: Duration::ZERO,
+        }
+    }
+}
+
+/// How far a migration is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MigrateProgress {
+    /// The phase.
+    pub phase: MigrationPhase,
+    /// Items that were read since the last time it was told.
+    pub items: u64,
+    /// Rows that this reading of the table has changed.
+    pub written: u64,
+}
+
+/// What a migration came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Migrated {
+    /// Whether there was nothing to do: the table knew the new model alone.
+    pub was_done: bool,
+    /// What it consumed, as far as this process saw to it.
+    pub consumed: Consumed,
+}
+
+/// Two models on one table, and how its rows are changed from the one to the other.
+pub struct Migrator<'e> {
+    old: &'e Engine,
+    new: &'e Engine,
+    options: MigrateOptions,
+    clock: &'e (dyn Fn() -> i64 + Sync),
+    progress: &'e (dyn Fn(MigrateProgress) + Sync),
+}
+
+impl std::fmt::Debug for Migrator<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Migrator")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What works in one phase.
+pub(crate) struct Working<'m> {
+    pub models: &'m Models<'m>,
+    pub options: MigrateOptions,
+    pub clock: &'m (dyn Fn() -> i64 + Sync),
+    pub pacer: &'m Pacer,
+    pub epoch: u64,
+    pub consumed: &'m Mutex<Consumed>,
+    /// The attributes that say what an item is, where the table has a stream that somebody may follow.
+    pub leaves: Option<Vec<&'m String>>,
+    phase: MigrationPhase,
+    progress: &'m (dyn Fn(MigrateProgress) + Sync),
+}
+
+impl Working<'_> {
+    pub fn tell(&self, items: u64, written: u64) {
+        (self.progress)(MigrateProgress {
+            phase: self.phase,
+            items,
+            written,
+        });
+    }
+
+    /// Read units that were consumed.
+    pub fn consumed_units(&self) -> f64 {
+        let consumed = self.consumed.lock().unwrap_or_else(PoisonError::into_inner);
+        consumed.total().read.halves() as f64 / 2.0
+    }
+}
+
+impl<'e> Migrator<'e> {
+    /// Of a table that both engines are open on. The clock gives epoch milliseconds.
+    pub fn new(
+        (old, new): (&'e Engine, &'e Engine),
+        options: MigrateOptions,
+        clock: &'e (dyn Fn() -> i64 + Sync),
+        progress: &'e (dyn Fn(MigrateProgress) + Sync),
+    ) -> Self {
+        Migrator {
+            old,
+            new,
+            options,
+            clock,
+            progress,
+        }
+    }
+
+    /// What it would do, by what lies in the table. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Where the models or the table do not allow it, another migration is under way, or the store fails.
+    pub async fn plan(&self) -> Result<MigrationPlan, MigrateError> {
+        let faces = self.faces().await?;
+        let control = self.control().await?;
+        if let Some(migration) = control.migration() {
+            return Err(MigrateError::Another(migration.clone()));
+        }
+        let live = self.checked(&control, &faces).await?;
+        let models = Models::new(self.old, self.new, faces, self.options.drops);
+        let (consumed, pacer) = (Mutex::default(), Pacer::new(None));
+        let working = self.working(&models, &control, MigrationPhase::Look, (&consumed, &pacer));
+        self.surveyed(&working, &live).await
+    }
+
+    /// Begins, or goes on, and comes to the end.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be done: then nothing was changed, or the same call goes on once the reason is gone.
+    pub async fn run(&self) -> Result<Migrated, MigrateError> {
+        let faces = self.faces().await?;
+        let target = faces.1.hash();
+        let (consumed, pacer) = (Mutex::default(), Pacer::new(self.options.rate));
+        let mut has_begun = false;
+        for _ in 0..TURNS_MAX {
+            let control = self.control().await?;
+            let Some(migration) = control.migration().cloned() else {
+                if has_begun {
+                    // Whoever else was at it has ended it.
+                    let was_done = false;
+                    return self.ended(&control, &target, consumed, was_done);
+                }
+                let live = match self.checked(&control, &faces).await {
+                    Err(_) if !self.is_current(&control).await? => continue,
+                    live => live?,
+                };
+                if self.is_done(&control, &target, &live) {
+                    return self.ended(&control, &target, consumed, true);
+                }
+                let migration = Migration {
+                    phase: MigrationPhase::Look,
+                    target: target.clone(),
+                    drops: self.options.drops,
+                };
+                has_begun |= self.old.set_migration(&control, Some(&migration)).await?;
+                continue;
+            };
+            if migration.target != target || migration.drops != self.options.drops {
+                return Err(MigrateError::Another(migration));
+            }
+            has_begun = true;
+            let models = Models::new(self.old, self.new, faces.clone(), migration.drops);
+            let working = self.working(&models, &control, migration.phase, (&consumed, &pacer));
+            let to = |phase| Migration {
+                phase,
+                ..migration.clone()
+            };
+            match migration.phase {
+                MigrationPhase::Abort => return Err(MigrateError::Aborting),
+                MigrationPhase::Look => {
+                    tokio::time::sleep(self.options.settles_for).await;
+                    let looked = self.looked(&working, &control, &faces).await;
+                    if let Err(error) = looked {
+                        // Nothing was changed, so that nothing needs to be aborted. Where somebody else went on, it was of another moment.
+                        match self.old.set_migration(&control, None).await? {
+                            true => return Err(error),
+                            false => continue,
+                        }
+                    }
+                    self.old
+                        .set_migration(&control, Some(&to(MigrationPhase::Rows)))
+                        .await?;
+                }
+                MigrationPhase::Rows => {
+                    let changed = match self.changed(&working).await {
+                        Err(_) if !self.is_current(&control).await? => continue,
+                        changed => changed?,
+                    };
+                    if changed {
+                        self.old
+                            .set_migration(&control, Some(&to(MigrationPhase::Finish)))
+                            .await?;
+                    }
+                }
+                MigrationPhase::Finish => {
+                    let finished = match self.finished(&working).await {
+                        Err(_) if !self.is_current(&control).await? => continue,
+                        finished => finished?,
+                    };
+                    if finished && self.new.end_migration(&control).await? {
+                        let consumed = consumed.into_inner().unwrap_or_else(PoisonError::into_inner);
+                        return Ok(Migrated {
+                            was_done: false,
+                            consumed,
+                        });
+                    }
+                }
+            }
+        }
+        Err(RuntimeError::Conflict.into())
+    }
+
+    /// Makes every row again what it was, where rows still remember it.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing is under way, it is too late, or the store fails: then the same call goes on.
+    pub async fn abort(&self) -> Result<Migrated, MigrateError> {
+        let faces = self.faces().await?;
+        let (consumed, pacer) = (Mutex::default(), Pacer::new(self.options.rate));
+        let mut has_begun = false;
+        for _ in 0..TURNS_MAX {
+            let control = self.control().await?;
+            let Some(migration) = control.migration().cloned() else {
+                if !has_begun {
+                    return Err(MigrateError::NothingToAbort);
+                }
+                let consumed = consumed.into_inner().unwrap_or_else(PoisonError::into_inner);
+                return Ok(Migrated {
+                    was_done: false,
+                    consumed,
+                });
+            };
+            if migration.target != faces.1.hash() {
+                return Err(MigrateError::Another(migration));
+            }
+            match migration.phase {
+                MigrationPhase::Finish => return Err(MigrateError::TooLate),
+                MigrationPhase::Look => has_begun |= self.old.set_migration(&control, None).await?,
+                MigrationPhase::Rows => {
+                    let aborted = Migration {
+                        phase: MigrationPhase::Abort,
+                        ..migration
+                    };
+                    has_begun |= self.old.set_migration(&control, Some(&aborted)).await?;
+                }
+                MigrationPhase::Abort => {
+                    let models = Models::new(self.old, self.new, faces.clone(), migration.drops);
+                    let working = self.working(&models, &control, migration.phase, (&consumed, &pacer));
+                    let is_back = match self.brought_back(&working).await {
+                        Err(_) if !self.is_current(&control).await? => {
+                            has_begun = true;
+                            continue;
+                        }
+                        is_back => is_back?,
+                    };
+                    if is_back {
+                        has_begun |= self.old.set_migration(&control, None).await?;
+                    }
+                }
+            }
+        }
+        Err(RuntimeError::Conflict.into())
+    }
+
+    fn ended(
+        &self,
+        control: &TableControl,
+        target: &str,
+        consumed: Mutex<Consumed>,
+        was_done: bool,
+    ) -> Result<Migrated, MigrateError> {
+        match control.faces() {
+            [only] if only == target => Ok(Migrated {
+                was_done,
+                consumed: consumed.into_inner().unwrap_or_else(PoisonError::into_inner),
+            }),
+            _ => Err(MigrateError::Aborting),
+        }
+    }
+
+    fn working<'m>(
+        &'m self,
+        models: &'m Models<'m>,
+        control: &TableControl,
+        phase: MigrationPhase,
+        (consumed, pacer): (&'m Mutex<Consumed>, &'m Pacer),
+    ) -> Working<'m> {
+        let names = [
+            &models.map.old.table.type_attribute,
+            &models.map.new.table.type_attribute,
+        ];
+        let has_stream = models.map.old.table.stream.is_some() || models.map.new.table.stream.is_some();
+        Working {
+            models,
+            leaves: has_stream.then(|| names.into_iter().flatten().collect()),
+            options: self.options,
+            clock: self.clock,
+            pacer,
+            epoch: control.epoch(),
+            consumed,
+            phase,
+            progress: self.progress,
+        }
+    }
+
+    /// The faces of both models in this table.
+    async fn faces(&self) -> Result<(Face, Face), MigrateError> {
+        Ok((self.old.face_in_table().await?, self.new.face_in_table().await?))
+    }
+
+    async fn control(&self) -> Result<TableControl, MigrateError> {
+        self.old.table_control().await?.ok_or(MigrateError::Unknown)
+    }
+
+    /// The table of the old model, where what it has and the new one does not is removed.
+    fn dropped_table(&self) -> Option<TableSpec> {
+        self.options.drops.then(|| table::spec(self.old.model()))
+    }
+
+    /// Whether nobody has changed what the table knows since.
+    async fn is_current(&self, control: &TableControl) -> Result<bool, MigrateError> {
+        Ok(self.control().await?.epoch() == control.epoch())
+    }
+
+    fn is_done(&self, control: &TableControl, target: &str, live: &TableSpec) -> bool {
+        let wanted = table::spec(self.new.model());
+        let is_known = matches!(control.faces(), [only] if only == target);
+        is_known && all_steps(&wanted, live, self.dropped_table().as_ref()).is_empty()
+    }
+
+    /// Whether the old model wrote the rows, and the change can be made in this table; the table as it is.
+    async fn checked(&self, control: &TableControl, faces: &(Face, Face)) -> Result<TableSpec, MigrateError> {
+        let live = self
+            .old
+            .store()
+            .describe_table(&self.old.model().table.name)
+            .await?
+            .spec;
+        let models = Models::new(self.old, self.new, faces.clone(), self.options.drops);
+        let mut hindrances = models.map.hindrances();
+        if hindrances.is_empty() && self.is_done(control, &faces.1.hash(), &live) {
+            return Ok(live);
+        }
+        self.check_writers(control, &faces.0).await?;
+        hindrances.extend(table_hindrances(&table::spec(self.new.model()), &live));
+        match hindrances.is_empty() {
+            true => Ok(live),
+            false => Err(MigrateError::Impossible(hindrances)),
+        }
+    }
+
+    /// The old model reads rightly whatever wrote rows that are there.
+    async fn check_writers(&self, control: &TableControl, old: &Face) -> Result<(), MigrateError> {
+        let hash = old.hash();
+        let mut found = Vec::new();
+        for wrote in self.old.known_faces().await? {
+            if wrote.hash() != hash {
+                found.extend(differences(&wrote, old, Company::Alone));
+            }
+        }
+        if !found.is_empty() {
+            let found: Vec<String> = found.iter().map(|difference| format!("\n  {difference}")).collect();
+            return Err(MigrateError::NotFrom(found.concat()));
+        }
+        match control.faces().contains(&hash) {
+            true => Ok(()),
+            false => Err(MigrateError::NotFrom("the table does not know it".to_owned())),
+        }
+    }
+
+    async fn surveyed(&self, working: &Working<'_>, live: &TableSpec) -> Result<MigrationPlan, MigrateError> {
+        let mut plan = working.survey(live).await?;
+        let steps = all_steps(&table::spec(self.new.model()), live, self.dropped_table().as_ref());
+        plan.table = steps.iter().map(|step| step.words()).collect();
+        Ok(plan)
+    }
+
+    async fn looked(
+        &self,
+        working: &Working<'_>,
+        control: &TableControl,
+        faces: &(Face, Face),
+    ) -> Result<(), MigrateError> {
+        let live = self.checked(control, faces).await?;
+        let plan = self.surveyed(working, &live).await?;
+        match plan.misfits {
+            0 => Ok(()),
+            _ => Err(MigrateError::Misfits(Box::new(plan))),
+        }
+    }
+
+    /// Changes every row; whether that is done and found sound.
+    async fn changed(&self, working: &Working<'_>) -> Result<bool, MigrateError> {
+        let wanted = table::spec(self.new.model());
+        let live = working.live_table().await?;
+        working.change_table(steps_before(&wanted, &live)).await?;
+        Ok(self.pass_until_still(working, Direction::Forward).await? && working.verify().await?)
+    }
+
+    /// Reads the table until nothing is left to change; whether the phase lasted.
+    async fn pass_until_still(&self, working: &Working<'_>, direction: Direction) -> Result<bool, MigrateError> {
+        let mut blocked_before = None;
+        for _ in 0..PASSES_MAX {
+            let Passed::Whole(end) = working.rows_pass(direction).await? else {
+                return Ok(false);
+            };
+            match (end.written, end.blocked) {
+                (0, 0) => return Ok(true),
+                // Nothing moved, so that nothing will make room.
+                (0, blocked) if blocked_before == Some(blocked) => {
+                    return Err(MigrateError::Blocked(blocked, end.first_blocked));
+                }
+                _ => blocked_before = Some(end.blocked),
+            }
+        }
+        Err(RuntimeError::Conflict.into())
+    }
+
+    /// Has rows forget what they were, and makes the table what the model needs; whether the phase lasted.
+    async fn finished(&self, working: &Working<'_>) -> Result<bool, MigrateError> {
+        loop {
+            match working.finish_pass().await? {
+                Passed::Whole(end) if end.written == 0 => break,
+                Passed::Whole(_) => {}
+                Passed::Over => return Ok(false),
+            }
+        }
+        let live = working.live_table().await?;
+        let wanted = table::spec(self.new.model());
+        working
+            .change_table(steps_after(&wanted, &live, self.dropped_table().as_ref()))
+            .await?;
+        working.is_phase_on().await
+    }
+
+    /// Makes rows and table again what they were; whether the phase lasted.
+    async fn brought_back(&self, working: &Working<'_>) -> Result<bool, MigrateError> {
+        if !self.pass_until_still(working, Direction::Backward).await? {
+            return Ok(false);
+        }
+        tokio::time::sleep(self.options.settles_for).await;
+        if !self.options.settles_for.is_zero() && !self.pass_until_still(working, Direction::Backward).await? {
+            return Ok(false);
+        }
+        let live = working.live_table().await?;
+        let wanted = table::spec(self.old.model());
+        working.change_table(steps_after(&wanted, &live, None)).await?;
+        working.is_phase_on().await
+    }
+}

@@ -1,0 +1,26 @@
+//! What a plan says that it takes. DynamoDB Local counts entries of indexes in transactions otherwise than DynamoDB documents it.
+
+use singlet_migrate::Migrator;
+
+use super::pairs::PAIRS;
+use super::place::TASKS;
+use super::support::{NOW, assert_same, migrated, old_table, options};
+
+/// What is planned is what is written, unit for unit.
+#[tokio::test]
+async fn what_is_planned_is_what_is_consumed() {
+    for pair in PAIRS {
+        let (table, old) = old_table(TASKS).await;
+        let new = table.engine(&pair.new_model());
+        let before = table.contents().await;
+        let plan = Migrator::new((&old, &new), options(pair), &|| NOW, &|_| {})
+            .plan()
+            .await
+            .unwrap();
+        assert_same(pair.name, &table.contents().await, &before);
+        assert_eq!(plan.misfits, 0, "{:?}", plan.first_misfits);
+        let ended = migrated(&old, &new, options(pair)).await.unwrap();
+        let written = ended.consumed.total().write.get();
+        assert_eq!(plan.write_units(), written, "{}: {plan:?}", pair.name);
+    }
+}

@@ -1,0 +1,182 @@
+//! What the control row says of a migration, and how it comes to say so.
+//!
+//! While a migration is under way the control row names it, and whoever opens the table is refused. Each change of the row has its
+//! epoch as a condition, so that of two who begin, go on or abort at once one is told; both may then work on the rows side by side.
+
+use singlet_face::Face;
+
+use super::opening::OpenError;
+use super::rows::{Control, ControlPlace};
+use crate::engine::Engine;
+use crate::error::RuntimeError;
+
+/// The attribute of an item that a migration has changed or made, until it is over: what it was. What it does to items is no change of
+/// any row.
+pub const MIGRATED: &str = "$was";
+
+/// A migration that is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// How far it is.
+    pub phase: MigrationPhase,
+    /// The hash of the face to which it leads.
+    pub target: String,
+    /// Whether it removes what the model to which it leads does not have.
+    pub drops: bool,
+}
+
+/// How far a migration is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrationPhase {
+    /// Rows are looked at: whether every one of them can be changed.
+    Look,
+    /// Rows are changed; each remembers what it was.
+    Rows,
+    /// Rows forget what they were: there is no way back.
+    Finish,
+    /// Rows become again what they were.
+    Abort,
+}
+
+impl MigrationPhase {
+    const ALL: [MigrationPhase; 4] = [
+        MigrationPhase::Look,
+        MigrationPhase::Rows,
+        MigrationPhase::Finish,
+        MigrationPhase::Abort,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            MigrationPhase::Look => "look",
+            MigrationPhase::Rows => "rows",
+            MigrationPhase::Finish => "finish",
+            MigrationPhase::Abort => "abort",
+        }
+    }
+
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        MigrationPhase::ALL.into_iter().find(|phase| phase.word() == word)
+    }
+}
+
+/// What a table knows of its models at some moment.
+#[derive(Clone, Debug)]
+pub struct TableControl {
+    place: ControlPlace,
+    control: Control,
+}
+
+impl TableControl {
+    /// Raised by every change of what the table knows.
+    pub fn epoch(&self) -> u64 {
+        self.control.epoch
+    }
+
+    /// The hashes of the faces that wrote rows still there.
+    pub fn faces(&self) -> &[String] {
+        &self.control.faces
+    }
+
+    /// The migration that is under way.
+    pub fn migration(&self) -> Option<&Migration> {
+        self.control.migration.as_ref()
+    }
+}
+
+impl Engine {
+    /// What the table knows of its models; none, where it knows none.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or what the table knows cannot be read.
+    pub async fn table_control(&self) -> Result<Option<TableControl>, OpenError> {
+        let found = self.find_control().await?;
+        Ok(found.map(|(place, control)| TableControl { place, control }))
+    }
+
+    /// The phase of the table's migration, while one is under way: what is changed then is the migration's to change.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::table_control`].
+    pub async fn migration_phase(&self) -> Result<Option<MigrationPhase>, OpenError> {
+        let control = self.table_control().await?;
+        Ok(control.and_then(|control| control.migration().map(|migration| migration.phase)))
+    }
+
+    /// The face of the model in its table: how the table has unique values in the keys of guards is part of it.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn face_in_table(&self) -> Result<Face, RuntimeError> {
+        let key = self.stored_guard_key().await?;
+        let form = key.map_or(
+            crate::guard_form::GuardForm::Plain,
+            crate::guard_form::GuardForm::Hashed,
+        );
+        self.setting().set_guard_form(form.clone());
+        self.face_of_form(&form)
+    }
+
+    /// The texts of the models that wrote rows of the table, as far as they are kept: each by the hash of its face, the last first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::table_control`].
+    pub async fn known_models(&self) -> Result<Vec<(String, String)>, OpenError> {
+        let Some((place, control)) = self.find_control().await? else {
+            return Ok(Vec::new());
+        };
+        let mut models = Vec::new();
+        for hash in control.faces.iter().rev() {
+            if let Some(text) = place.read_model(self.store(), hash).await? {
+                models.push((hash.clone(), text));
+            }
+        }
+        Ok(models)
+    }
+
+    /// Has the table know a migration, or know none, in place of what it knew; whether nobody was faster. The models that wrote rows
+    /// stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn set_migration(
+        &self,
+        known: &TableControl,
+        migration: Option<&Migration>,
+    ) -> Result<bool, RuntimeError> {
+        let TableControl { place, control } = known;
+        place
+            .write(self.store(), Some(control), &control.faces, migration)
+            .await
+    }
+
+    /// Has the table know this model alone: every row is its own. Whether nobody was faster.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn end_migration(&self, known: &TableControl) -> Result<bool, OpenError> {
+        let face = self.face_in_table().await?;
+        let place = ControlPlace::chosen(self.model());
+        place.make_table(self.model(), self.store()).await?;
+        place.write_face(self.store(), &face, self.model()).await?;
+        let faces = vec![face.hash()];
+        let is_same_place = place.table() == known.place.table();
+        let before = match is_same_place {
+            true => Some(known.control.clone()),
+            // Elsewhere there may be what an earlier attempt to end it left.
+            false => place.read(self.store()).await?,
+        };
+        let is_written = place.write(self.store(), before.as_ref(), &faces, None).await?;
+        if is_written {
+            self.forget(&known.place, &known.control, &place, &faces).await?;
+        }
+        Ok(is_written)
+    }
+}
