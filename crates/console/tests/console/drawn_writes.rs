@@ -357,7 +357,6 @@ fn a_dry_run_changes_nothing_tells_what_is_done_and_what_was_done_plays() {
         }
         played += bench.play_recorded(&text);
     }
-    println!("{done} done, {refused} refused, {played} played");
     assert!(
         done >= 20 && refused >= 20 && played >= 40,
         "{done} done, {refused} refused, {played} played"
