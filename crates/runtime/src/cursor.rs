@@ -155,7 +155,7 @@ impl Sealer {
     /// Where it cannot be written down.
     pub fn seal(&self, cursor: &Cursor, belongs: &CursorScope<'_>) -> Result<String, RuntimeError> {
         let text = serde_json::to_vec(cursor).map_err(|_| RuntimeError::Cursor)?;
-        self.seal_bytes(&text, &belongs.bytes())
+        self.seal_bytes(&text, &belongs.bytes()?)
     }
 
     /// Seals bytes for what other bytes name.
@@ -175,7 +175,7 @@ impl Sealer {
     ///
     /// Where it is forged, cut, or was made for another read, other arguments, another caller or another version of the model.
     pub fn open(&self, text: &str, belongs: &CursorScope<'_>) -> Result<Cursor, RuntimeError> {
-        let text = self.open_bytes(text, &belongs.bytes())?;
+        let text = self.open_bytes(text, &belongs.bytes()?)?;
         serde_json::from_slice(&text).map_err(|_| RuntimeError::Cursor)
     }
 
@@ -210,11 +210,13 @@ pub struct CursorScope<'a> {
 }
 
 impl CursorScope<'_> {
-    /// What the seal is bound to: equal bytes for equal requests, for maps are ordered.
-    fn bytes(&self) -> Vec<u8> {
+    /// What the seal is bound to: equal bytes for equal requests, for maps are ordered. A request that has no such bytes gets no
+    /// cursor: one that is bound to nothing would be good for every request.
+    fn bytes(&self) -> Result<Vec<u8>, RuntimeError> {
         let claims: Vec<(&String, &Value)> = self.caller.claims.iter().collect();
         let args: Vec<(&String, &Value)> = self.args.iter().collect();
-        serde_json::to_vec(&(self.read, self.plan, args, claims, self.caller.authenticated)).unwrap_or_default()
+        serde_json::to_vec(&(self.read, self.plan, args, claims, self.caller.authenticated))
+            .map_err(|error| RuntimeError::Internal(error.to_string()))
     }
 }
 
