@@ -162,7 +162,7 @@ fn way_out(place: &Place, error: &OpenError, used_for: TableUse) -> String {
     let mut ways = vec![
         "keep using the model that wrote the rows".to_owned(),
         format!("see what has to be done to the rows, and how: `singlet diff MODEL --store {store}`"),
-        format!("have the rows become this model's: `singlet migrate MODEL --store {store}` says what it would do"),
+        format!("change the rows to fit this model: `singlet migrate MODEL --store {store}` shows what it would do"),
         format!("carry the rows over: `singlet dump MODEL --store {store} > rows.jsonl`, {elsewhere}"),
     ];
     match (error, used_for, place) {

@@ -30,36 +30,36 @@ const SETTLES_FOR: Duration = Duration::from_secs(GATE_STALE.as_secs() + GATE_BE
 
 /// Change the rows of a table to those of a model, while nothing else writes to it.
 ///
-/// It says first what would be done, row by row as they lie in the table: `--yes` does it. Rows change in their place, or are put and deleted in one
-/// transaction with their mirrors and guards, each under the condition that it is as it was read. It may be stopped or killed at any time: the same command
-/// goes on, on this machine or another, also two at once. Until rows forget what they were, `--abort` makes everything again as it was. Meanwhile the table
-/// opens for no model, and afterwards for the new one alone.
+/// It first shows what it would do to the rows in the table; `--yes` does it. A row changes in place, or is put under its new key and deleted under its
+/// old one in one transaction with its mirrors and guards, on condition that nobody changed it in between. You may stop or kill it at any time: the same
+/// command carries on, on this machine or another, even twice at once. Until the last phase, `--abort` puts everything back. While it runs no model can
+/// open the table, and afterwards only the new one can.
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0 done, or nothing is to be done; 1 there is something to do and `--yes` was not said, or rows cannot become rows of the model; 2 it could not be tried."
+    after_help = "Exit codes: 0 done, or nothing to do; 1 there is something to do and `--yes` was not given, or some rows cannot become rows of the model; 2 it could not be tried."
 )]
 pub struct Migrate {
-    /// The model that comes.
+    /// The new model.
     model: PathBuf,
-    /// The model that wrote the rows, where the table does not have its text.
+    /// The model that wrote the rows, if the table does not have its text.
     #[arg(long, value_name = "MODEL")]
     from: Option<PathBuf>,
-    /// Do it. No other process may write to the table meanwhile.
+    /// Do it. No other process may write to the table in the meantime.
     #[arg(long)]
     yes: bool,
-    /// Make everything again as it was before a migration that is under way.
+    /// Undo a migration that is under way.
     #[arg(long, conflicts_with = "drop")]
     abort: bool,
-    /// Remove what the model does not have: rows of entities that are gone, attributes, indexes. Without it they stay, and nothing reads them.
+    /// Remove what the model does not have: rows of entities that are gone, attributes, indexes. Otherwise they stay, and nothing reads them.
     #[arg(long)]
     drop: bool,
-    /// Write units a second that it may take; as many as it can unless said.
+    /// The write units a second that it may use; unlimited unless given.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
-    /// A value that a setting of the old model has, where it is another than in the new one.
+    /// The value of a setting in the old model, where it differs from the new one.
     #[arg(long, value_name = "NAME=VALUE")]
     set_old: Vec<String>,
-    /// How the plan is shown.
+    /// The format of the plan.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
