@@ -285,12 +285,12 @@ fn plan_text(table: &str, plan: &MigrationPlan, place: &Place, (rate, is_meant):
         let _ = writeln!(text, "  … {} in all", plan.misfits);
     }
     if plan.changes_nothing() {
-        text.push_str("nothing is to be changed but which model the table knows\n");
+        text.push_str("no row has to change, only the model that the table knows\n");
         return text;
     }
     let _ = write!(
         text,
-        "{} write units to change rows, and {} for them to forget what they were",
+        "{} write units to change rows, and {} to finish",
         plan.row_units, plan.finish_units
     );
     if let (Place::DynamoDb { .. }, Ok(prices)) = (place, region_prices(PRICED_REGION)) {
@@ -315,15 +315,18 @@ fn plan_text(table: &str, plan: &MigrationPlan, place: &Place, (rate, is_meant):
 }
 
 fn entity_text(count: &EntityCount) -> String {
-    let mut parts = vec![format!("{} rows", count.rows)];
+    let mut parts = vec![match count.rows {
+        1 => "1 row".to_owned(),
+        rows => format!("{rows} rows"),
+    }];
     let mut said = |count: u64, words: &str| {
         if count > 0 {
             parts.push(format!("{count} {words}"));
         }
     };
-    said(count.changed, "change in their place");
-    said(count.moved, "come to stand under another key");
-    said(count.beside, "mirrors and guards change");
-    said(count.gone, "belong to no entity of the model any more");
+    said(count.changed, "to change in place");
+    said(count.moved, "to move to another key");
+    said(count.beside, "mirrors and guards to change");
+    said(count.gone, "of entities that the model no longer has");
     parts.join(", ")
 }

@@ -60,7 +60,7 @@ fn a_service_stops_while_its_table_is_migrated_and_one_of_the_new_model_goes_on(
     let planned = run(&folder, &["migrate", "new.yaml", store[0], store[1]]);
     assert_eq!(planned.status.code(), Some(1), "{}", told(&planned));
     assert!(
-        told(&planned).contains("1 come to stand under another key"),
+        told(&planned).contains("1 to move to another key"),
         "{}",
         told(&planned)
     );
