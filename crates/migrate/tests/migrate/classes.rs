@@ -6,7 +6,7 @@ use super::support::{Table, assert_new, migrated, old_table, open_to_write, opti
 
 #[tokio::test]
 async fn a_table_becomes_what_the_new_model_would_have_written() {
-    for pair in PAIRS.iter().take(place::PAIRS_TRIED) {
+    for pair in PAIRS.iter().filter(|pair| place::is_tried(pair.name)) {
         let (table, old) = old_table(TASKS).await;
         let new = table.engine(&pair.new_model());
         // What is only dropped keeps nobody from the rows, and who opens the table to write has the table know it.
@@ -23,7 +23,7 @@ async fn a_table_becomes_what_the_new_model_would_have_written() {
 /// A table in which nothing lies is migrated, too.
 #[tokio::test]
 async fn an_empty_table_is_migrated() {
-    for pair in PAIRS.iter().take(place::PAIRS_TRIED) {
+    for pair in PAIRS.iter().filter(|pair| place::is_tried(pair.name)) {
         let table = Table::named(place::store().await);
         let old = table.engine(OLD);
         open_to_write(&old).await.unwrap();

@@ -30,8 +30,10 @@ mod place {
         Arc::new(EmbeddedStore::memory().unwrap())
     }
 
-    /// How many of the pairs are tried: all.
-    pub const PAIRS_TRIED: usize = usize::MAX;
+    /// Whether a pair is tried: all are.
+    pub fn is_tried(_: &str) -> bool {
+        true
+    }
 
     /// How many tasks lie in a table.
     pub const TASKS: usize = 16;
