@@ -31,10 +31,13 @@ const FOLLOWED: u64 = 900;
 /// Differences after which a run that goes on stops all the same.
 const FAILURES_MAX: u64 = 30;
 
+/// Why a word cannot be drawn: every model that has it is refused.
+const NOT_YET: &str = "not yet in the language";
+
 /// Words that no made-up model has, and why.
 const UNDRAWN_WORDS: &[(&str, &str)] = &[
-    ("attribute.by", "not yet in the language"),
-    ("entity.shares", "not yet in the language"),
+    ("attribute.by", NOT_YET),
+    ("entity.shares", NOT_YET),
     (
         "after.reach",
         "a deadline of a row; drawn rows have none but lapses and expiries",
@@ -186,7 +189,8 @@ fn hold_words(report: &RunReport) {
     let mut coverage = report.reads.coverage.clone();
     coverage.add(report.writes.coverage.clone());
     coverage.add(report.followed.coverage.clone());
-    assert!(UNDRAWN_WORDS.len() <= 10);
+    let left_out = UNDRAWN_WORDS.iter().filter(|(_, why)| *why != NOT_YET).count();
+    assert!(left_out <= 10, "{left_out} words that a model may have are not drawn");
     let listed: Vec<&str> = UNDRAWN_WORDS.iter().map(|(word, _)| *word).collect();
     let missing = coverage.missing_words();
     let unlisted: Vec<&String> = missing.iter().filter(|word| !listed.contains(&word.as_str())).collect();
