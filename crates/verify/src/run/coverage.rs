@@ -11,8 +11,9 @@ use singlet_model::text_forms::TEXT_FORMS;
 
 use crate::shrink::ShrinkTree;
 
-/// Records of which it makes no difference to an answer which of a few words a field has.
-const INDIFFERENT: &[&str] = &["table", "stream", "using call"];
+/// Records of which it makes no difference to a drawn answer which of a few words a field has. (Searches are not drawn: their languages
+/// are tried in `singlet-search`.)
+const INDIFFERENT: &[&str] = &["table", "stream", "using call", "searched entity"];
 
 /// The words of some models.
 #[derive(Clone, Debug, Default)]
