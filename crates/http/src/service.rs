@@ -289,7 +289,8 @@ impl<'a> Underway<'a> {
             method = %self.method,
             path = self.path,
             status,
-            milliseconds = took.as_secs_f64() * 1000.0,
+            // To the microsecond: more digits say nothing.
+            milliseconds = (took.as_secs_f64() * 1e6).round() / 1e3,
             system = self.of.system,
             operation = self.of.operation,
             capacity = capacity_text(consumed.total()),

@@ -29,12 +29,14 @@ use crate::read_on::{self, WholeRows};
 use crate::scope::{Attributes, Scope};
 use crate::{range_rows, retry, row};
 
-/// What is said first: a missing row, then who may, then the version, then requirements, then steps. What a rule says comes before
-/// all pins ([`ORDER_PIN`](super::touched::ORDER_PIN)).
-pub(super) const ORDER_MISSING: u32 = 10;
-pub(super) const ORDER_ALLOW: u32 = 20;
-pub(super) const ORDER_VERSION: u32 = 30;
-const ORDER_REQUIRE: u32 = 100;
+/// What is said first: a missing row, in the order of `let`, then who may, then the version, then requirements, then steps. What a
+/// rule says comes before all pins ([`ORDER_PIN`](super::touched::ORDER_PIN)).
+const ORDER_MISSING: u32 = 10;
+/// A row that an expression names by its key is missing after those that `let` names.
+pub(super) const ORDER_MISSING_LAST: u32 = ORDER_ALLOW - 1;
+pub(super) const ORDER_ALLOW: u32 = 10_000;
+pub(super) const ORDER_VERSION: u32 = 10_001;
+const ORDER_REQUIRE: u32 = 20_000;
 pub(super) const ORDER_STEP: u32 = 100_000;
 
 /// Room for the rows of most operations: rows are large.
@@ -180,14 +182,14 @@ impl<'a> Attempt<'a> {
                     let entity = self.entity(*entity)?;
                     let known = self.key_values(entity, key).await?;
                     let Some(at) = self.touch(entity, known)? else {
-                        return self.missing(bound, entity);
+                        return self.missing(bound, entity).await;
                     };
                     self.note(at, &plan.used)?;
                     // What a bulk operation knows of a row it keeps from its beginning on.
                     if plan.is_read() || self.must_read(at)? || self.operation.write.bulk {
                         self.read(at).await?;
                     }
-                    self.name_row(bound, at)
+                    self.name_row(bound, at).await
                 }
                 _ => {
                     let value = self.bound_value(expr).await?;
@@ -209,9 +211,9 @@ impl<'a> Attempt<'a> {
                     SelectionKind::Get { .. } => match self.found_one(entity, selection, found).await? {
                         Some(at) => {
                             self.note(at, &plan.used)?;
-                            self.name_row(bound, at)
+                            self.name_row(bound, at).await
                         }
-                        None => self.missing(bound, entity),
+                        None => self.missing(bound, entity).await,
                     },
                     SelectionKind::Find => {
                         let most = rows_most(selection)?;
@@ -229,24 +231,36 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub fn missing(&self, bound: &Let, entity: &Entity) -> Result<(), AttemptStop> {
+    /// A row that `let` names is not there; but an earlier one, of which only the key is known so far, may be missing too.
+    async fn missing(&mut self, bound: &Let, entity: &Entity) -> Result<(), AttemptStop> {
         match bound.optional {
             true => Ok(()),
-            false => Err(AttemptStop::Refused(not_found(entity))),
+            false => {
+                let order = self.order_if_missing(&bound.name);
+                Err(self.refused(order, not_found(entity)).await)
+            }
         }
     }
 
-    pub fn name_row(&mut self, bound: &'a Let, at: usize) -> Result<(), AttemptStop> {
+    /// When it is said that the row is missing for which a name stands.
+    pub fn order_if_missing(&self, name: &str) -> u32 {
+        let at = self.operation.write.lets.iter().position(|bound| bound.name == name);
+        let at = at.and_then(|at| u32::try_from(at).ok());
+        at.map_or(ORDER_MISSING_LAST, |at| (ORDER_MISSING + at).min(ORDER_MISSING_LAST))
+    }
+
+    async fn name_row(&mut self, bound: &'a Let, at: usize) -> Result<(), AttemptStop> {
         let (model, now) = (self.operation.model, self.operation.request.now);
+        let order = self.order_if_missing(&bound.name);
         let touched = self.touched_mut(at)?;
         let entity = touched.entity;
         let Some(row) = touched.row() else {
-            return self.missing(bound, entity);
+            return self.missing(bound, entity).await;
         };
         let value = row::as_value(row);
         if !touched.is_read() {
             touched.checks.push(RowCheck {
-                order: ORDER_MISSING,
+                order,
                 condition: present_now(model, entity, now),
                 denial: Denial::Rule(Box::new(RefusalRule::of(entity, None, &DefaultRefusal::Absent))),
             });

@@ -19,7 +19,7 @@ use singlet_model::evaluate::{
 use singlet_model::expression::{Expr, ExprKind, Word};
 use singlet_model::types::{EntityId, Type};
 
-use super::attempt::{Attempt, ORDER_MISSING, not_found};
+use super::attempt::{Attempt, ORDER_MISSING_LAST, not_found};
 use super::generate::Generating;
 use super::touched::{Touched, TouchedChange};
 use super::{AttemptStop, internal_mistake};
@@ -262,7 +262,7 @@ impl<'a> Attempt<'a> {
                 }
                 (Err(EvaluateError::RowMissing(entity)), _) => {
                     let refused = not_found(self.entity(entity)?);
-                    return Err(self.refused(ORDER_MISSING, refused).await);
+                    return Err(self.refused(ORDER_MISSING_LAST, refused).await);
                 }
                 (Err(error), _) => return Err(error.into()),
             }
@@ -292,9 +292,11 @@ impl<'a> Attempt<'a> {
         self.read(at).await?;
         let touched = self.touched(at)?;
         // Only a row that `let` names without `?` is bound before it is read.
-        match touched.row().is_none() && self.names.values().any(|named| *named == at) {
-            true => Err(self.refused(ORDER_MISSING, not_found(touched.entity)).await),
-            false => Ok(()),
+        let named = self.names.iter().filter(|(_, named)| **named == at);
+        let order = named.map(|(name, _)| self.order_if_missing(name)).min();
+        match order.filter(|_| touched.row().is_none()) {
+            Some(order) => Err(self.refused(order, not_found(touched.entity)).await),
+            None => Ok(()),
         }
     }
 

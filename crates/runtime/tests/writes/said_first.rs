@@ -141,6 +141,17 @@ writes:
         create: Doc
         set: {id: one, owner: args.owner}
     return: nothing
+  noteOfTenant:                                              # the tenant must be there, and nothing of it is looked at
+    args: {tenant: Tenant.id, note: Note.id, src: Src.id}
+    let: {tenant: Tenant(args.tenant), note: Note(args.note), src: Src(args.src)}
+    allow: note.n > 0
+    require: ['src.size + Src(args.note).size > 0 else too_small']
+    do: [{update: note, add: {n: 1}}]
+  docOfTenant:                                               # nor of the note, and the source is found by a read
+    args: {tenant: Tenant.id, note: Note.id, src: Src.id}
+    let: {tenant: Tenant(args.tenant), note: Note(args.note), src: {get: Src, where: id == args.src}}
+    allow: true
+    do: [{create: Doc, set: {owner: args.tenant}, take: [id]}]
   give:
     args: {ids: "set(Doc.id) 1..33", owner: Doc.owner}
     allow: true
@@ -188,6 +199,38 @@ async fn that_a_row_is_missing_is_said_before_what_its_step_requires() {
     let raise = json!({"id": "x", "by": 1});
     assert_eq!(system.write("raise", &anybody(), raise).await, refused("enough 409"));
     assert_eq!(system.write("drop", &anybody(), drop).await, refused("enough 409"));
+}
+
+#[tokio::test]
+async fn of_several_missing_rows_the_first_that_let_names_is_said() {
+    let system = system().await;
+    done(&system, "tenant", json!({"id": "t"})).await;
+    done(&system, "note", json!({"id": "n", "n": 1})).await;
+    let src = json!({"id": "s", "name": "a", "color": "b", "size": 1});
+    done(&system, "src", src).await;
+    let cases = [
+        ("none", "none", "none", "tenant_not_found 404"),
+        ("none", "none", "s", "tenant_not_found 404"),
+        ("none", "n", "none", "tenant_not_found 404"),
+        ("none", "n", "s", "tenant_not_found 404"),
+        ("t", "none", "none", "note_not_found 404"),
+        ("t", "none", "s", "note_not_found 404"),
+        ("t", "n", "none", "src_not_found 404"),
+    ];
+    for (tenant, note, src, said) in cases {
+        let args = json!({"tenant": tenant, "note": note, "src": src});
+        let written = system.write("noteOfTenant", &anybody(), args.clone()).await;
+        assert_eq!(written, refused(said), "noteOfTenant {args}");
+        let args = json!({"tenant": tenant, "note": note, "src": src, "id": "d"});
+        let written = system.write("docOfTenant", &anybody(), args.clone()).await;
+        assert_eq!(written, refused(said), "docOfTenant {args}");
+    }
+    // A row that only an expression names is missing after all of them.
+    let args = json!({"tenant": "t", "note": "n", "src": "s"});
+    let written = system.write("noteOfTenant", &anybody(), args).await;
+    assert_eq!(written, refused("src_not_found 404"));
+    let args = json!({"tenant": "t", "note": "n", "src": "s", "id": "d"});
+    done(&system, "docOfTenant", args).await;
 }
 
 #[tokio::test]
