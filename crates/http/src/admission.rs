@@ -126,7 +126,11 @@ impl RequestBytes {
 
     fn covers(&self, bytes: usize) -> bool {
         let more = self.missing(bytes);
-        let has = more == 0 || self.admission.bytes.take(more, self.bytes.load(Ordering::Relaxed));
+        // Most hold little: they touch nothing that others do.
+        if more == 0 {
+            return true;
+        }
+        let has = self.admission.bytes.take(more, self.bytes.load(Ordering::Relaxed));
         if has {
             self.took(more);
         }
@@ -140,8 +144,10 @@ impl RequestBytes {
     /// Holds so many bytes whatever others hold: what was done is answered.
     pub(crate) fn cover_anyway(&self, bytes: usize) {
         let more = self.missing(bytes);
-        self.admission.bytes.now.fetch_add(more, Ordering::Relaxed);
-        self.took(more);
+        if more > 0 {
+            self.admission.bytes.now.fetch_add(more, Ordering::Relaxed);
+            self.took(more);
+        }
     }
 
     fn missing(&self, bytes: usize) -> usize {
@@ -172,6 +178,9 @@ impl Memory for RequestBytes {
 impl Drop for RequestBytes {
     fn drop(&mut self) {
         let bytes = *self.bytes.get_mut();
+        if bytes == 0 {
+            return;
+        }
         self.admission.bytes.give_back(bytes);
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.admission.shown.dec_by(bytes);

@@ -19,6 +19,7 @@ use singlet_store::Consumed;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::{self, Admission, RequestBytes};
+use crate::begun::BegunWork;
 use crate::clock::Clock;
 use crate::etag;
 use crate::long_reads::LongReads;
@@ -28,6 +29,7 @@ use crate::query::{PageParameters, QueryParameters, TICKET, answers_pages};
 use crate::rate::RateLeft;
 use crate::refusals::{internal_problem, problem_of, problem_of_read};
 use crate::routing::{FoundRoute, RouteEndpoint};
+use crate::service::panic_text;
 use crate::settings::Limits;
 use crate::system::System;
 use crate::ticket::{self, NEW_TICKET, TICKET_HEADER};
@@ -373,14 +375,14 @@ impl<'a> RequestCall<'a> {
         // A client that goes away stops its request, not what was begun.
         let engine = Arc::clone(&system.engine);
         let name = write.name.clone();
-        let writing = self.service.tasks.spawn(async move {
+        let writing = BegunWork::new(self.service.tasks, async move {
             let (_place, held) = (place, held);
             engine.write(&name, &request).await.map(|written| (written, held))
         });
         let outcome = tokio::time::timeout(self.service.limits.operation_time_max, writing).await;
         let (mut written, held) = outcome
             .map_err(|_| too_slow())?
-            .map_err(|ended| panicked(ended, &self.of.operation, incoming.request_id))?
+            .map_err(|reason| panicked_with(panic_text(reason.as_ref()), &self.of.operation, incoming.request_id))?
             .map_err(|error| problem_of(self.system, &self.of.operation, error, incoming.request_id))?;
         self.consumed = std::mem::take(&mut written.consumed);
         Ok(answer::write_response(written, system.location(&write.name), held))
@@ -390,9 +392,13 @@ impl<'a> RequestCall<'a> {
 /// A write that ended without an outcome: its client gets an answer, its cause is in the log.
 fn panicked(ended: tokio::task::JoinError, operation: &str, request_id: &str) -> Problem {
     let reason = match ended.try_into_panic() {
-        Ok(reason) => crate::service::panic_text(reason.as_ref()),
+        Ok(reason) => panic_text(reason.as_ref()),
         Err(ended) => Some(ended.to_string()),
     };
+    panicked_with(reason, operation, request_id)
+}
+
+fn panicked_with(reason: Option<String>, operation: &str, request_id: &str) -> Problem {
     tracing::error!(request_id, operation, reason, "a write made the service panic");
     internal_problem()
 }

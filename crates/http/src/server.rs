@@ -6,13 +6,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
+use axum::{BoxError, Router};
 use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::service::{Service as HyperService, service_fn};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -23,6 +24,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::connections::{Connected, Connections};
+use crate::idle_timer::IdleTimer;
 use crate::paced::Paced;
 use crate::proxies::Proxies;
 use crate::service::{Front, Peer, Service};
@@ -51,6 +53,22 @@ impl std::fmt::Debug for TlsFiles {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("TlsFiles")
     }
+}
+
+/// The body of an answer.
+trait AnswerBody: HttpBody<Data: Send, Error: Into<BoxError>> + Send + 'static {}
+
+impl<B: HttpBody<Data: Send, Error: Into<BoxError>> + Send + 'static> AnswerBody for B {}
+
+/// What answers requests, a copy of it on each connection.
+trait AnswerRequests<B>:
+    HyperService<Request<Body>, Response = Response<B>, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
+impl<B, A> AnswerRequests<B> for A where
+    A: HyperService<Request<Body>, Response = Response<B>, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
 }
 
 /// A listening socket.
@@ -97,29 +115,48 @@ impl Server {
 
     /// Serves until `end`, then finishes what has begun, within the bound of the settings. Says whether all of it ended.
     pub async fn run(mut self, service: Arc<Service>, end: impl Future<Output = ()>) -> bool {
-        let (router, limits) = self.front(&service, service.settings().surfaces);
+        let front = self.front(&service, service.settings().surfaces);
         let closing = Arc::clone(&service);
-        let finish = async move { service.finish().await };
-        self.serve(router, limits, end, move || closing.close(), finish).await
+        let finish = async { service.finish().await };
+        self.serve_front(&service, front, end, move || closing.close(), finish)
+            .await
     }
 
     /// Shows everything of a service to its operators, until `end`. The service itself ends elsewhere.
     pub async fn run_for_operators(mut self, service: Arc<Service>, end: impl Future<Output = ()>) -> bool {
-        let (router, limits) = self.front(&service, Surfaces::ALL);
-        self.serve(router, limits, end, || {}, std::future::ready(())).await
+        let front = self.front(&service, Surfaces::ALL);
+        self.serve_front(&service, front, end, || {}, std::future::ready(()))
+            .await
     }
 
-    fn front(&mut self, service: &Arc<Service>, surfaces: Surfaces) -> (Router, Limits) {
+    fn front(&mut self, service: &Arc<Service>, surfaces: Surfaces) -> Front {
         self.proxies = service.settings().proxies.clone();
         let over_tls = self.tls.is_some();
         let address = self.address();
-        let front = Front {
+        Front {
             surfaces,
             over_tls,
             address,
             console: service.settings().console.at(address, surfaces),
-        };
-        (service.router(front), service.settings().limits)
+        }
+    }
+
+    async fn serve_front(
+        self,
+        service: &Arc<Service>,
+        front: Front,
+        end: impl Future<Output = ()>,
+        closing: impl FnOnce(),
+        finish: impl Future<Output = ()>,
+    ) -> bool {
+        let limits = service.settings().limits;
+        match service.answering_origins(front) {
+            Some(router) => self.serve(router, limits, end, closing, finish).await,
+            None => {
+                let answering = service.answering(front);
+                self.serve_by(answering, limits, end, closing, finish).await
+            }
+        }
     }
 
     /// Serves any router until `end`; then `closing` is told, and what has begun is waited for, `finish` included. Says
@@ -132,7 +169,22 @@ impl Server {
         closing: impl FnOnce(),
         finish: impl Future<Output = ()>,
     ) -> bool {
-        let router = TowerToHyperService::new(router);
+        self.serve_by(TowerToHyperService::new(router), limits, end, closing, finish)
+            .await
+    }
+
+    async fn serve_by<A, B>(
+        self,
+        answering: A,
+        limits: Limits,
+        end: impl Future<Output = ()>,
+        closing: impl FnOnce(),
+        finish: impl Future<Output = ()>,
+    ) -> bool
+    where
+        A: AnswerRequests<B>,
+        B: AnswerBody,
+    {
         let places = Arc::new(Semaphore::new(limits.connections_max));
         let connections = Connections::new(limits.connections_per_address_max);
         let graceful = GracefulShutdown::new();
@@ -155,7 +207,7 @@ impl Server {
                 address: peer,
                 connections: connections.clone(),
             };
-            self.spawn(stream, peer, (place, connected), &router, graceful.watcher(), limits);
+            self.spawn(stream, peer, (place, connected), &answering, graceful.watcher(), limits);
         }
         closing();
         // Whoever is already connected has been promised an answer.
@@ -167,7 +219,7 @@ impl Server {
                 address: peer,
                 connections: connections.clone(),
             };
-            self.spawn(stream, peer, (place, connected), &router, graceful.watcher(), limits);
+            self.spawn(stream, peer, (place, connected), &answering, graceful.watcher(), limits);
         }
         drop(self.listener);
         let finished = async {
@@ -185,27 +237,27 @@ impl Server {
         }
     }
 
-    fn spawn(
+    fn spawn<B: AnswerBody>(
         &self,
         stream: TcpStream,
         peer: Peer,
         places: (OwnedSemaphorePermit, Option<Connected>),
-        router: &TowerToHyperService<Router>,
+        answering: &impl AnswerRequests<B>,
         watcher: Watcher,
         limits: Limits,
     ) {
-        let router = router.clone();
+        let answering = answering.clone();
         let tls = self.tls.clone();
         tokio::spawn(async move {
             let _places = places;
             // An answer waits for nothing: it is written whole.
             let _ = stream.set_nodelay(true);
             match tls {
-                None => connection(stream, peer, router, watcher, limits).await,
+                None => connection(stream, peer, answering, watcher, limits).await,
                 Some(tls) => {
                     let handshake = tokio::time::timeout(HANDSHAKE_TIME_MAX, tls.accept(stream)).await;
                     if let Ok(Ok(stream)) = handshake {
-                        connection(stream, peer, router, watcher, limits).await;
+                        connection(stream, peer, answering, watcher, limits).await;
                     }
                 }
             }
@@ -227,18 +279,19 @@ async fn accept(
     }
 }
 
-async fn connection<S>(stream: S, peer: Peer, router: TowerToHyperService<Router>, watcher: Watcher, limits: Limits)
+async fn connection<S, B>(stream: S, peer: Peer, answering: impl AnswerRequests<B>, watcher: Watcher, limits: Limits)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    B: AnswerBody,
 {
     let address = peer.address;
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
-        let answer = router.call(request.map(Body::new));
+        let answer = answering.call(request.map(Body::new));
         async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
     });
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(IdleTimer::default())
         .header_read_timeout(limits.header_time_max)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(Paced::new(stream, limits.answer_time_max)), service);

@@ -1,5 +1,6 @@
 //! All systems of a process, and what every answer has.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +10,16 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
+use axum::handler::Handler as _;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
 use futures_util::FutureExt;
+use hyper::service::Service as HyperService;
+use hyper_util::service::TowerToHyperService;
 use singlet_store::{Consumed, Units};
 use tokio_util::task::TaskTracker;
-use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
+use tower_http::compression::{Compression, CompressionBody, CompressionLayer};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 
 use crate::admission::Admission;
@@ -163,17 +167,27 @@ impl Service {
         self.tasks.wait().await;
     }
 
-    /// The service as a router, as one address shows it.
-    pub(crate) fn router(self: &Arc<Self>, front: Front) -> Router {
-        let worth_it = SizeAbove::new(COMPRESSED_BYTES_MIN).and(not_encoded);
-        let router = Router::new()
-            .fallback(answer)
-            .with_state((Arc::clone(self), front))
-            .layer(CompressionLayer::new().gzip(true).compress_when(worth_it));
-        match self.settings.cors_origins.as_slice() {
-            [] => router,
-            origins => router.layer(cors(origins)),
-        }
+    /// What answers the requests of one address. There is one handler whatever the path, so no router stands in front of it.
+    pub(crate) fn answering(
+        self: &Arc<Self>,
+        front: Front,
+    ) -> impl HyperService<Request<Body>, Response = Response<CompressionBody<Body>>, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + 'static
+    + use<> {
+        let each = answer.with_state((Arc::clone(self), front));
+        TowerToHyperService::new(Compression::new(each).gzip(true).compress_when(worth_compressing()))
+    }
+
+    /// The same for pages of other origins too, where the deployment names some.
+    pub(crate) fn answering_origins(self: &Arc<Self>, front: Front) -> Option<Router> {
+        let origins = self.settings.cors_origins.as_slice();
+        let compression = CompressionLayer::new().gzip(true).compress_when(worth_compressing());
+        (!origins.is_empty()).then(|| {
+            let router = Router::new().fallback(answer).with_state((Arc::clone(self), front));
+            router.layer(compression).layer(cors(origins))
+        })
     }
 
     /// The system of a path, and the path within it.
@@ -221,6 +235,10 @@ impl Service {
     }
 }
 
+fn worth_compressing() -> impl Predicate {
+    SizeAbove::new(COMPRESSED_BYTES_MIN).and(not_encoded)
+}
+
 /// Assets are stored compressed, and an event is sent when it happens.
 fn not_encoded(_: StatusCode, _: axum::http::Version, headers: &HeaderMap, _: &axum::http::Extensions) -> bool {
     let is_events = headers
@@ -252,8 +270,8 @@ const CLIENT_LEFT: u16 = 499;
 struct Underway<'a> {
     service: &'a Service,
     started: Instant,
-    began_nanos: u64,
-    trace: TraceContext,
+    /// The trace that it belongs to, where the client said one or a collector is told.
+    trace: Option<TraceContext>,
     request_id: String,
     method: Method,
     path: String,
@@ -264,11 +282,11 @@ struct Underway<'a> {
 impl<'a> Underway<'a> {
     fn begin(service: &'a Service, request: &Request<Body>) -> Self {
         service.metrics.in_flight.inc();
+        let is_traced = service.settings.spans.is_some() || request.headers().contains_key(TRACEPARENT);
         Underway {
             service,
             started: Instant::now(),
-            began_nanos: trace::nanos_now(),
-            trace: TraceContext::of(request.headers()),
+            trace: is_traced.then(|| TraceContext::of(request.headers())),
             request_id: trace::request_id(request.headers()),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
@@ -303,16 +321,18 @@ impl<'a> Underway<'a> {
 impl Underway<'_> {
     /// Has a collector told of it, where there is one and the trace is wanted.
     fn note_span(&self, status: u16, took: Duration, consumed: &Consumed, problem: Option<&str>) {
-        let Some(sink) = self.service.settings.spans.as_ref().filter(|_| self.trace.is_sampled()) else {
+        let trace = self.trace.as_ref().filter(|trace| trace.is_sampled());
+        let Some((sink, trace)) = self.service.settings.spans.as_ref().zip(trace) else {
             return;
         };
         let units = consumed.total();
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let took_nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let ended_nanos = trace::nanos_now();
         sink.note(RequestSpan {
-            trace: self.trace.trace,
-            span: self.trace.span,
-            parent: self.trace.parent,
+            trace: trace.trace,
+            span: trace.span,
+            parent: trace.parent,
             method: self.method.to_string(),
             path: self.path.clone(),
             system: known(&self.of.system),
@@ -322,8 +342,8 @@ impl Underway<'_> {
             request_id: self.request_id.clone(),
             read_halves: units.read.halves(),
             write_units: units.write.get(),
-            began_nanos: self.began_nanos,
-            ended_nanos: self.began_nanos.saturating_add(took_nanos),
+            began_nanos: ended_nanos.saturating_sub(took_nanos),
+            ended_nanos,
         });
     }
 }
@@ -342,12 +362,11 @@ fn capacity_text(units: Units) -> String {
 
 async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: Request<Body>) -> Response {
     let mut underway = Underway::begin(&service, &request);
-    let traceparent = underway.trace.header();
     let wants_capacity = request.headers().get(DEBUG).is_some_and(|value| value == "capacity");
-    let request_id = underway.request_id.clone();
+    let request_id = underway.request_id.as_str();
     let done = caught(
-        dispatch(&service, front, request, &request_id, &mut underway.of),
-        &request_id,
+        dispatch(&service, front, request, request_id, &mut underway.of),
+        request_id,
     )
     .await;
     let problem = done
@@ -357,14 +376,14 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
         .map(|problem| problem.name.clone().into_owned());
     let mut response = match done.result {
         Ok(response) => response,
-        Err(problem) => problem.into_response(&underway.path, &request_id),
+        Err(problem) => problem.into_response(&underway.path, request_id),
     };
     underway.end(response.status().as_u16(), &done.consumed, problem.as_deref());
     let headers = response.headers_mut();
-    if let Ok(value) = HeaderValue::from_str(&request_id) {
+    if let Ok(value) = HeaderValue::from_str(&underway.request_id) {
         headers.insert(REQUEST_ID, value);
     }
-    if let Some(value) = traceparent {
+    if let Some(value) = underway.trace.as_ref().and_then(TraceContext::header) {
         headers.insert(TRACEPARENT, value);
     }
     headers

@@ -121,6 +121,19 @@ fn other_methods_and_other_paths_are_told_apart() {
 }
 
 #[test]
+fn an_answer_to_head_says_how_long_the_one_to_get_is() {
+    for path in ["/api/v1/tasks/01JQX8MNM83M51DFW44W3RPXTV", "/api/v1/tasks?limit=5"] {
+        let whole = SHARED.get("todo", "ada", path);
+        let head = SHARED.call("todo", "ada", "HEAD", path, &[], "");
+        let length = whole.body.len().to_string();
+        assert_eq!(whole.header("content-length"), Some(length.as_str()), "{path}");
+        // A page has a cursor of its own each time, always as long.
+        assert_eq!(head.header("content-length"), Some(length.as_str()), "{path}");
+        assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
+    }
+}
+
+#[test]
 fn a_row_with_a_version_has_a_tag_that_saves_sending_it_again() {
     let path = "/api/v1/tasks/01JQX8MNM83M51DFW44W3RPXTV";
     let first = SHARED.get("todo", "ada", path);
