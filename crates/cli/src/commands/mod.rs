@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod dump;
 pub mod dynamodb;
 pub mod explain;
+pub mod export;
 pub mod follow;
 pub mod init;
 pub mod lake;

@@ -1,5 +1,5 @@
 //! Clients that nobody here wrote. Of the service, made from the OpenAPI documents: requests by schemathesis, and a generated
-//! client for each system; the client in TypeScript that is written here, seen by `tsc`; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables; the console in a browser; the client of the Language Server Protocol and the inspector of the Model Context Protocol; the messages of OpenTelemetry; `systemd-analyze`. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
+//! client for each system; the client in TypeScript that is written here, seen by `tsc`; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables; the console in a browser; the client of the Language Server Protocol and the inspector of the Model Context Protocol; the messages of OpenTelemetry; `systemd-analyze`; cfn-lint and the CDK. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
 //! PyPI and npm; where they cannot be had, a loud line says so.
 
 use std::io::Write;
@@ -197,6 +197,24 @@ fn the_console_works_in_a_browser() {
         11,
         "{printed}"
     );
+}
+
+#[test]
+fn other_tools_take_what_is_exported() {
+    let Some(printed) = run("export-check", &["4"]) else {
+        // Where everything is tested, both can be had.
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "no cfn-lint or CDK in CI");
+        return;
+    };
+    for line in [
+        "ok: cfn-lint: ",
+        "ok: the CDK includes ",
+        "ok: terraform: ",
+        "ok: workbench: ",
+        "ok: iam: ",
+    ] {
+        assert!(printed.contains(line), "{printed}");
+    }
 }
 
 #[test]
