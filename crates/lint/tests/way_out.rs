@@ -62,6 +62,12 @@ fn what_is_not_estimated_yet_is_named() {
     );
     assert!(help("estimates: {make: 1/s}\n").ends_with("or give `all` a rate in `estimates`, where it is low"));
     assert!(help("estimates: {make: 9000/s, all: 1/s, A: {bytes: 100}}\n").ends_with("or accept it, and say why"));
+    let slow = findings(&model("estimates: {make: 20/day}\n"), "K002");
+    let message = &slow.first().unwrap().message;
+    assert!(
+        message.ends_with("; the estimates give 0.00023 writes a second"),
+        "{message}"
+    );
 }
 
 #[test]

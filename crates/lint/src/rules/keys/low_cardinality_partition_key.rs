@@ -1,3 +1,4 @@
+use singlet_cost::figure;
 use singlet_item::limits::PARTITION_WRITE_UNITS_PER_SECOND_MAX;
 use singlet_plan::access::AccessPath;
 
@@ -58,7 +59,7 @@ fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<
         thousands(PARTITION_WRITE_UNITS_PER_SECOND_MAX),
     );
     let writes = context.traffic().writes(context.model, path.entity);
-    let known = (writes.least > 0.0).then(|| format!("; the estimates give {:.0} writes a second", writes.least));
+    let known = (writes.least > 0.0).then(|| format!("; the estimates give {} writes a second", figure(writes.least)));
     findings.push(
         findings
             .at(key.span, context.subject(path), message + &known.unwrap_or_default())
