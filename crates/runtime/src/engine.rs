@@ -419,9 +419,14 @@ impl<'a> ReadCall<'a> {
             Some(row) if combination.parts.len() > 1 => row,
             row => return self.answer_of(selection, row),
         };
-        let mut value = self.returned(row.clone())?;
+        // What `return` makes of the row it makes before anything else is read; the row itself is answered when nobody needs it any more.
+        let made = match &self.read.returns {
+            Return::Usual | Return::Nothing => None,
+            Return::Value(_) | Return::Fields(_) => Some(self.returned_in(self.scope().with_row(&row), Some(&row))?),
+        };
         let groups = Box::pin(self.groups(&combination.parts, Some(&row), shared.as_ref(), cursor, belongs));
         let (groups, next) = groups.await?;
+        let mut value = made.unwrap_or(Value::M(row));
         if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
             map.extend(groups);
         }

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use jiff::tz::TimeZone;
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{Environment, evaluate_as};
+use singlet_model::evaluate::{Environment, Evaluated, Look, evaluate_as};
 use singlet_model::expression::{Expr, ExprKind, Word};
 use singlet_plan::Bounds;
 
@@ -170,12 +170,17 @@ impl Environment for Scope<'_> {
             // Whether the caller has shown credentials is no claim.
             ExprKind::Caller(claim) if claim != "authenticated" => self.caller.claims.get(claim),
             ExprKind::Setting(name) => self.setting.settings.get(name),
+            ExprKind::Field(of, name) if of.kind == ExprKind::Row => self.row.or(self.attributes)?.get(name),
             _ => None,
         }
     }
 
     fn row(&self) -> Option<Value> {
         self.row.or(self.attributes).map(|row| Value::M(row.clone()))
+    }
+
+    fn row_field(&self, name: &str) -> Option<Value> {
+        self.row.or(self.attributes)?.get(name).cloned()
     }
 
     fn arg(&self, name: &str) -> Option<Value> {
@@ -195,6 +200,10 @@ impl Environment for Scope<'_> {
 
     fn bound(&self, name: &str) -> Option<Value> {
         self.bound.get(name).cloned()
+    }
+
+    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
+        Ok(look.at(self.bound.get(name)))
     }
 
     fn word(&self, word: Word) -> Option<Value> {

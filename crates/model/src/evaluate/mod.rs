@@ -32,6 +32,7 @@ pub use convert::convert;
 pub use time::Duration;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
 
@@ -44,6 +45,10 @@ pub trait Environment {
     fn attribute(&self, name: &str) -> Option<Value>;
     /// The row that `row` names, as a map.
     fn row(&self) -> Option<Value>;
+    /// An attribute of the row that `row` names. Who has the row at hand takes no copy of all of it.
+    fn row_field(&self, name: &str) -> Option<Value> {
+        self.row().and_then(|row| field(&row, name))
+    }
     /// An argument.
     fn arg(&self, name: &str) -> Option<Value>;
     /// A claim of the caller; `authenticated` is a bool.
@@ -52,7 +57,7 @@ pub trait Environment {
     fn setting(&self, name: &str) -> Option<Value>;
     /// A bound name; rows are maps.
     fn bound(&self, name: &str) -> Option<Value>;
-    /// What a bare name stands for, where it lies there as it is: whoever only looks at it takes no copy. None says nothing.
+    /// What a bare name or an attribute of `row` stands for, where it lies there as it is: whoever only looks at it takes no copy. None says nothing.
     fn in_place(&self, _name: &ExprKind) -> Option<&Value> {
         None
     }
@@ -62,7 +67,7 @@ pub trait Environment {
     ///
     /// Where a row must be read first.
     fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
-        Ok(look.at(self.bound(name)))
+        Ok(look.at(self.bound(name).as_ref()))
     }
     /// What is looked at in the row with that key; nothing of it is there where it is absent.
     ///
@@ -94,11 +99,24 @@ pub enum Look<'n> {
 }
 
 impl Look<'_> {
-    /// What is seen of a value, if there is one.
-    pub fn at(self, value: Option<Value>) -> Option<Value> {
+    /// What is seen of a value, if there is one. No more of it is copied: of one that is only looked for, that it is there.
+    pub fn at(self, value: Option<&Value>) -> Option<Value> {
         match self {
-            Look::Presence | Look::Whole => value,
-            Look::Field(name) => value.and_then(|value| field(&value, name)),
+            Look::Whole => value.cloned(),
+            Look::Field(name) => value.and_then(|value| field(value, name)),
+            Look::Presence => value.map(|value| match value.is_null() {
+                true => Value::Null,
+                false => Value::Bool(true),
+            }),
+        }
+    }
+
+    /// What is seen of a row that is there.
+    pub fn at_row(self, row: &BTreeMap<String, Value>) -> Option<Value> {
+        match self {
+            Look::Whole => Some(Value::M(row.clone())),
+            Look::Field(name) => row.get(name).cloned(),
+            Look::Presence => Some(Value::Bool(true)),
         }
     }
 }
@@ -285,7 +303,7 @@ impl<'a> Evaluator<'a> {
     fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
         let variable = self.variables.iter().rev().find(|(known, _)| *known == name);
         Ok(present(match variable {
-            Some((_, value)) => look.at(Some(value.clone())),
+            Some((_, value)) => look.at(Some(value)),
             None => self.environment.look_at(name, look)?,
         }))
     }
@@ -297,7 +315,10 @@ impl<'a> Evaluator<'a> {
         if let ExprKind::Entity { entity, key } = &of.kind {
             return Ok(present(self.row_by_key(*entity, key, Look::Field(name))?));
         }
-        Ok(self.value(of)?.and_then(|value| present(field(&value, name))))
+        if let ExprKind::Row = &of.kind {
+            return Ok(present(self.environment.row_field(name)));
+        }
+        Ok(self.looked_at(of)?.and_then(|value| present(field(&value, name))))
     }
 
     fn row_by_key(&mut self, entity: EntityId, key: &'a [(String, Expr)], look: Look<'_>) -> Evaluated {
@@ -323,10 +344,10 @@ impl<'a> Evaluator<'a> {
         if let (Type::Row(_), Some(Literal::Text(name))) = (&of.ty, at.literal()) {
             return self.field_of(of, name);
         }
-        let (Some(of), Some(at)) = (self.value(of)?, self.value(at)?) else {
+        let (Some(of), Some(at)) = (self.looked_at(of)?, self.value(at)?) else {
             return Ok(None);
         };
-        Ok(match (&of, &at) {
+        Ok(match (of.as_ref(), &at) {
             (Value::L(elements), Value::N(number)) => {
                 let at = number.to_i64().and_then(|at| usize::try_from(at).ok());
                 at.and_then(|at| elements.get(at).cloned())
@@ -412,7 +433,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn record(&mut self, fields: &'a [(String, Expr)]) -> Result<Value, EvaluateError> {
-        let mut map = std::collections::BTreeMap::new();
+        let mut map = BTreeMap::new();
         for (name, expr) in fields {
             let value = match self.binds {
                 true => {

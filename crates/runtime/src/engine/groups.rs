@@ -103,7 +103,7 @@ impl<'a> ReadCall<'a> {
             self.consumed += &found.consumed;
             let value = match one {
                 true => one_of_get(&read.name, found.rows)?.map(Value::M),
-                false => Some(Value::L(found.rows.iter().map(row::as_value).collect())),
+                false => Some(Value::L(found.rows.into_iter().map(Value::M).collect())),
             };
             if let Some(value) = value {
                 groups.insert(part.name.clone(), value);

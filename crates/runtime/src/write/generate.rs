@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::Environment;
+use singlet_model::evaluate::{Environment, Evaluated, Look};
 use singlet_model::expression::{Expr, ExprKind, FunctionId, Word};
 
 use crate::random::random_bytes;
@@ -27,6 +27,10 @@ impl Environment for Generating<'_> {
         self.0.row()
     }
 
+    fn row_field(&self, name: &str) -> Option<Value> {
+        self.0.row_field(name)
+    }
+
     fn arg(&self, name: &str) -> Option<Value> {
         self.0.arg(name)
     }
@@ -41,6 +45,10 @@ impl Environment for Generating<'_> {
 
     fn bound(&self, name: &str) -> Option<Value> {
         self.0.bound(name)
+    }
+
+    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
+        self.0.look_at(name, look)
     }
 
     fn word(&self, word: Word) -> Option<Value> {

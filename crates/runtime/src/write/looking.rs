@@ -102,6 +102,10 @@ impl Environment for Looking<'_, '_> {
         self.names.row()
     }
 
+    fn row_field(&self, name: &str) -> Option<Value> {
+        self.names.row_field(name)
+    }
+
     fn arg(&self, name: &str) -> Option<Value> {
         self.names.arg(name)
     }
@@ -131,11 +135,7 @@ impl Environment for Looking<'_, '_> {
             }
             self.looked(at, look);
         }
-        let value = self.names.0.bound.get(name);
-        Ok(match look {
-            Look::Field(field) => value.and_then(Value::as_map).and_then(|row| row.get(field)).cloned(),
-            Look::Presence | Look::Whole => value.cloned(),
-        })
+        self.names.look_at(name, look)
     }
 
     fn row_by_key(&self, entity: EntityId, key: &[KeyValue<'_>], look: Look<'_>) -> Evaluated {
@@ -166,7 +166,7 @@ impl Environment for Looking<'_, '_> {
         }
         self.looked(at, look);
         match becomes.or_else(|| touched.row()) {
-            Some(row) => Ok(look.at(Some(row::as_value(row)))),
+            Some(row) => Ok(look.at_row(row)),
             None => missing(look),
         }
     }

@@ -222,7 +222,7 @@ impl Environment for Making<'_> {
     fn row_by_key(&self, entity: EntityId, key: &[KeyValue<'_>], look: Look<'_>) -> Evaluated {
         let operation = self.operation.ok_or(EvaluateError::NeedsStore)?;
         match operation.row_with_key(entity, key, self.becoming)? {
-            Some(row) => Ok(look.at(Some(Value::M(row)))),
+            Some(row) => Ok(look.at_row(&row)),
             None if look == Look::Presence => Ok(None),
             None => Err(EvaluateError::RowMissing(entity)),
         }
