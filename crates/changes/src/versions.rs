@@ -1,7 +1,8 @@
 //! Rows with versions: a new version is the change, and the version before it still lies in the table.
 //!
 //! A version is closed in the transaction that writes the next one, with the next one's instant. So a closed version that another
-//! begins with is no change by itself, and one that none begins with was the last: its row was deleted.
+//! begins with is no change by itself, and one that none begins with was the last: its row was deleted. One that is written closed, as `load`
+//! writes the past, never was what its row is.
 
 use singlet_item::{Item, Value};
 use singlet_model::evaluate::time;
@@ -69,6 +70,9 @@ impl Search<'_> {
     /// A version was written.
     async fn begun(&self, after: Attributes) -> Result<Told> {
         let (_, history) = self.of;
+        if after.contains_key(&history.until) {
+            return Ok(Ok(Vec::new()));
+        }
         let before = match self.neighbour(&after, Side::Earlier).await? {
             Ok(found) => found,
             Err(unfit) => return Ok(Err(unfit)),

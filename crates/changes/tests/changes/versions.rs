@@ -1,6 +1,9 @@
 //! Rows with versions.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
+use singlet_item::Item;
 
 use crate::support::{NOW, System};
 
@@ -175,4 +178,36 @@ async fn prices_of_others_in_the_same_partition_are_not_taken_for_it() {
         seen(&system).await,
         [["created - -> 1"; 3], ["updated 1 -> 2"; 3]].concat()
     );
+}
+
+/// The items of a table, as its stream told them last.
+async fn items_of(system: &System) -> Vec<Item> {
+    let mut items = BTreeMap::new();
+    for record in system.records().await {
+        items.insert(format!("{:?}", record.key), record.new);
+    }
+    items.into_values().flatten().collect()
+}
+
+/// The past is loaded in any order: the row is what its open version says, whichever comes last.
+#[tokio::test]
+async fn versions_that_are_past_when_they_are_written_are_no_changes() {
+    for sort in ["V#{since}", "V#{desc(since)}"] {
+        for tombstone in [", tombstone: gone", ""] {
+            let text = model(sort, tombstone);
+            let items = items_of(&lived(&text).await).await;
+            let versions = items.iter().filter(|item| item.contains_key("since")).count();
+            assert_eq!(versions, if tombstone.is_empty() { 4 } else { 5 });
+            let mut orders = [items.clone(), items.clone(), items];
+            orders[1].reverse();
+            orders[2].rotate_left(5);
+            for items in orders {
+                let system = System::open(&text).await;
+                for item in items {
+                    system.put(item).await;
+                }
+                assert_eq!(seen(&system).await, ["created - -> 4"], "{sort}{tombstone}");
+            }
+        }
+    }
 }
