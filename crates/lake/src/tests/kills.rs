@@ -21,24 +21,31 @@ pub(super) struct EndingFiles {
     pub(super) is_done_last: bool,
 }
 
+/// Whether the process is there at the beginning of a step, and at its end.
+pub(super) struct StepLife {
+    pub(super) begins: bool,
+    pub(super) ends: bool,
+}
+
 impl EndingFiles {
-    fn step<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        let ended = || io::Error::other("the process has ended");
+    /// Takes the next step.
+    pub(super) fn next_step(&self) -> StepLife {
+        let fewer = |left: usize| Some(left.saturating_sub(1));
         let left = self
             .steps_left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                Some(left.saturating_sub(1))
-            });
-        match left {
-            Ok(0) | Err(_) => Err(ended()),
-            Ok(1) => {
-                if self.is_done_last {
-                    work()?;
-                }
-                Err(ended())
-            }
-            Ok(_) => work(),
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+        let left = left.unwrap_or_default();
+        StepLife {
+            begins: left > 1 || left == 1 && self.is_done_last,
+            ends: left > 1,
         }
+    }
+
+    fn step<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let life = self.next_step();
+        let done = life.begins.then(work).transpose()?;
+        done.filter(|_| life.ends)
+            .ok_or_else(|| io::Error::other("the process has ended"))
     }
 
     pub(super) fn is_ended(&self) -> bool {

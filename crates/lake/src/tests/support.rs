@@ -215,7 +215,9 @@ impl ForgetfulSource {
 #[async_trait]
 impl ChangeSource for ForgetfulSource {
     async fn read_records(&self, request: &StreamRequest) -> singlet_store::Result<StreamPage> {
-        if matches!(request.position, StreamPosition::After(_)) && self.forgets.swap(false, Ordering::Relaxed) {
+        // Whoever begins with what is still to come has lost nothing.
+        let forgets = self.forgets.swap(false, Ordering::Relaxed);
+        if forgets && request.position != StreamPosition::Latest {
             return Err(StoreError::new(ErrorKind::PositionLost, "forgotten"));
         }
         self.source.read_records(request).await
