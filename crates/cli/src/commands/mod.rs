@@ -17,6 +17,7 @@ pub mod dynamodb;
 pub mod explain;
 pub mod export;
 pub mod follow;
+pub mod import;
 pub mod init;
 pub mod lake;
 pub mod load;
