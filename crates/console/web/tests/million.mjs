@@ -60,8 +60,8 @@ for (let step = 0; ; step += 1) {
     heap = Math.max(heap, await page.evaluate(() => performance.memory.usedJSHeapSize / 1048576));
   }
   const { text } = await seen();
-  const last = await page.evaluate(() => Number(document.querySelector(".grid-row:last-child, .grid-line:last-child .grid-row")?.getAttribute("aria-rowindex")));
-  if (!/so far/.test(text) && last >= rows) break;
+  const last = await page.evaluate(() => Math.max(...[...document.querySelectorAll(".grid-row")].map((row) => Number(row.getAttribute("aria-rowindex")))));
+  if (!/so far/.test(text) && last > rows) break;
   if (step % 200 === 0) console.error(`${text.trim()}, ${Math.round(most)} MB`);
 }
 await page.evaluate(() => { const grid = document.querySelector(".grid"); grid.scrollTop = grid.scrollHeight / 2; });
