@@ -208,6 +208,9 @@ impl ChangeDecoder {
         let was_there = record.event != StreamEvent::Insert && (old.is_some() || record.old.is_none());
         let before = old.map(|item| fitting_row(entity, item)).transpose()?;
         let after = record.new.as_ref().map(|item| fitting_row(entity, item)).transpose()?;
+        if before.is_some() && before == after && self.is_of_index_fill(record) {
+            return Ok(changes);
+        }
         let kind = match record.event {
             StreamEvent::Remove => self.kind_of_end(record),
             _ if was_there => ChangeKind::Updated,
@@ -228,6 +231,20 @@ impl ChangeDecoder {
             by: made_by(record),
         });
         Ok(changes)
+    }
+
+    /// Whether an item differs in the keys of indexes alone: an index came to be, and the row is the same.
+    fn is_of_index_fill(&self, record: &StreamRecord) -> bool {
+        let (Some(old), Some(new)) = (&record.old, &record.new) else {
+            return false;
+        };
+        let is_index_key = |name: &String| {
+            let mut keys = self.model.table.indexes.iter().flat_map(|index| index.key());
+            keys.any(|key| key.name == *name)
+        };
+        let names = old.keys().chain(new.keys());
+        let mut changed = names.filter(|name| old.get(*name) != new.get(*name));
+        changed.all(is_index_key)
     }
 
     /// The end of a row whose place something else took.

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
     PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage, StreamRequest,
-    TableChange, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
+    TableChange, TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
     UpdateRequest, WriteAnswer,
 };
 use tokio::sync::Mutex;
@@ -32,6 +32,7 @@ pub(crate) enum StoreCall {
     TransactWrite(TransactWriteRequest),
     CreateTable(TableSpec),
     DescribeTable(String),
+    DescribeUpkeep(String),
     UpdateTable(String, TableChange),
     DeleteTable(String),
     ListTables,
@@ -56,6 +57,7 @@ impl StoreCall {
             StoreCall::TransactWrite(request) => told(store.transact_write(request).await),
             StoreCall::CreateTable(spec) => told(store.create_table(spec).await),
             StoreCall::DescribeTable(table) => told(store.describe_table(table).await),
+            StoreCall::DescribeUpkeep(table) => told(store.describe_upkeep(table).await),
             StoreCall::UpdateTable(table, change) => told(store.update_table(table, change).await),
             StoreCall::DeleteTable(table) => told(store.delete_table(table).await),
             StoreCall::ListTables => told(store.list_tables().await),
@@ -74,6 +76,7 @@ impl StoreCall {
             | StoreCall::Scan(_)
             | StoreCall::TransactGet(_)
             | StoreCall::DescribeTable(_)
+            | StoreCall::DescribeUpkeep(_)
             | StoreCall::ListTables
             | StoreCall::CheckWrites
             | StoreCall::ReadStream(_) => false,
@@ -184,6 +187,10 @@ impl Store for ServedStore {
 
     async fn describe_table(&self, table: &str) -> Result<TableDescription> {
         self.ask(StoreCall::DescribeTable(table.to_owned())).await
+    }
+
+    async fn describe_upkeep(&self, table: &str) -> Result<TableUpkeep> {
+        self.ask(StoreCall::DescribeUpkeep(table.to_owned())).await
     }
 
     async fn update_table(&self, table: &str, change: &TableChange) -> Result<()> {

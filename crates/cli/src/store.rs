@@ -76,6 +76,11 @@ impl StoreArgs {
         }
     }
 
+    /// Opens a model on the store, whether or not its table is there, and says whether others are at work on it.
+    pub async fn open_engine(&self, model: Model) -> Result<(Engine, Company), String> {
+        self.engine(&self.place()?, model).await
+    }
+
     /// Where the data is.
     pub fn place(&self) -> Result<Place, String> {
         Place::parse(&self.store, self.endpoint_url.clone(), self.region.clone())
@@ -123,9 +128,28 @@ pub async fn open_table(
         used_for,
         now: now(),
     };
+    let opened = engine.open_table(&opening).await;
+    opened.map_err(|error| not_opened(place, engine, used_for, error))
+}
+
+/// The same for who makes indexes that the table lacks: their names.
+pub async fn open_table_before_indexes(place: &Place, engine: &Engine) -> Result<(TableState, Vec<String>), String> {
+    let used_for = TableUse::Writing;
+    let opening = TableOpening {
+        makes_tables: place.makes_tables(),
+        company: place.company(),
+        used_for,
+        now: now(),
+    };
+    let opened = engine.open_before_indexes(&opening).await;
+    opened.map_err(|error| not_opened(place, engine, used_for, error))
+}
+
+/// Why a table was not opened, with a way out.
+fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, error: OpenError) -> String {
     let model = engine.model();
     let table = &model.table.name;
-    engine.open_table(&opening).await.map_err(|error| match &error {
+    match &error {
         OpenError::NoTable => format!("there is no table `{table}`, which `{}` needs", model.name),
         OpenError::Failed(singlet_runtime::RuntimeError::Store(error)) => {
             format!("table `{table}` of `{}`: {}", model.name, place.failed(error))
@@ -143,7 +167,7 @@ pub async fn open_table(
                 way_out(place, &error, used_for)
             )
         }
-    })
+    }
 }
 
 /// What can be done about a table that a model cannot work on.

@@ -72,6 +72,7 @@ fn every_transcript_is_what_the_command_prints() {
     files.extend(
         [
             "docs/check.md",
+            "docs/deploy.md",
             "docs/diff.md",
             "docs/evolution.md",
             "docs/tutorial.md",

@@ -112,6 +112,16 @@ pub struct AttributeFace {
 }
 
 impl Face {
+    /// The same without the entries of some indexes.
+    #[must_use]
+    pub fn without_indexes(&self, names: &[String]) -> Self {
+        let mut face = self.clone();
+        for entity in face.entities.values_mut() {
+            entity.indexes.retain(|name, _| !names.contains(name));
+        }
+        face
+    }
+
     /// The face of a model, with the settings that it is deployed with.
     pub fn of(model: &Model, settings: &BTreeMap<String, Value>) -> Self {
         let entities = model.entities.iter();

@@ -35,6 +35,7 @@ pub struct Metrics {
     place_read_units: Family<PlaceLabels, FractionCounter>,
     place_write_units: Family<PlaceLabels, Counter>,
     refusals: Family<RefusedLabels, Counter>,
+    misfits: Family<OperationLabels, Counter>,
     runs: Family<Ran, Counter>,
     deliveries: Family<Delivered, Counter>,
     parked: Family<FollowedLabels, Gauge>,
@@ -164,6 +165,7 @@ impl Default for Metrics {
             place_read_units: Family::default(),
             place_write_units: Family::default(),
             refusals: Family::default(),
+            misfits: Family::default(),
             runs: Family::default(),
             deliveries: Family::default(),
             parked: Family::default(),
@@ -198,6 +200,11 @@ impl Default for Metrics {
             "refusals",
             "Requests that were not done, by the problem",
             metrics.refusals.clone(),
+        );
+        registry.register(
+            "misfits",
+            "Requests that came upon something stored otherwise than the model has it",
+            metrics.misfits.clone(),
         );
         registry.register(
             "runs",
@@ -342,6 +349,11 @@ impl Metrics {
                 counters.write.get_or_init(counter).inc_by(units.write.get());
             }
         });
+    }
+
+    /// Counts a request that came upon something that is not as the model has it.
+    pub fn met_misfit(&self, of: &OperationLabels) {
+        self.misfits.get_or_create(of).inc();
     }
 
     /// Counts a write that ran after a change.

@@ -45,6 +45,8 @@ pub struct ProblemExtra {
     pub members: Attributes,
     /// Headers that go with it.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether what is stored is not as the model has it: that is counted, and nobody is told.
+    pub is_misfit: bool,
 }
 
 impl Problem {

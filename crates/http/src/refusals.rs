@@ -95,13 +95,19 @@ pub fn problem_of(system: &System, operation: &str, error: RuntimeError, request
             tracing::error!(request_id, operation, reason, "a mistake of Singlet");
             internal_problem()
         }
-        RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
+        RuntimeError::Stored(reason) => {
             tracing::error!(
                 request_id,
                 operation,
                 reason,
-                "what is stored is not as the model has it"
+                "what is stored is not as the model has it; `singlet audit` finds all of it"
             );
+            let mut problem = internal_problem();
+            problem.extra.is_misfit = true;
+            problem
+        }
+        RuntimeError::Typed(reason) => {
+            tracing::error!(request_id, operation, reason, "an answer is not of its type");
             internal_problem()
         }
     }

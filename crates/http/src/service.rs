@@ -369,11 +369,11 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
         request_id,
     )
     .await;
-    let problem = done
-        .result
-        .as_ref()
-        .err()
-        .map(|problem| problem.name.clone().into_owned());
+    let problem = done.result.as_ref().err();
+    if problem.is_some_and(|problem| problem.extra.is_misfit) {
+        underway.service.metrics.met_misfit(&underway.of);
+    }
+    let problem = problem.map(|problem| problem.name.clone().into_owned());
     let mut response = match done.result {
         Ok(response) => response,
         Err(problem) => problem.into_response(&underway.path, request_id),

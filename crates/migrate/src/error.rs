@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use singlet_changes::{FollowError, Lag};
 use singlet_item::Item;
 use singlet_runtime::{Finding, Migration, OpenError, RuntimeError};
 use singlet_store::StoreError;
@@ -41,6 +42,8 @@ pub enum MigrateError {
     Impossible(Vec<String>),
     /// Rows cannot become rows of the new model; nothing was changed.
     Misfits(Box<MigrationPlan>),
+    /// Followers have not read all changes of before: who, and what each has before it. Nothing was changed.
+    Behind(Vec<(String, Lag)>),
     /// Rows stand in one another's way: how many, and the first.
     Blocked(u64, Vec<RowMisfit>),
     /// What came of the rows is not what the new model says: how many findings, and the first. The migration can be aborted.
@@ -66,6 +69,11 @@ impl fmt::Display for MigrateError {
             MigrateError::Misfits(plan) => {
                 write!(out, "{} rows cannot become rows of the new model; nothing was changed", plan.misfits)?;
                 plan.first_misfits.iter().try_for_each(|misfit| write!(out, "\n  {misfit}"))
+            }
+            MigrateError::Behind(followers) => {
+                out.write_str("who follows its changes has not read all of them, and would not understand them later; nothing was changed")?;
+                let mut all = followers.iter();
+                all.try_for_each(|(name, lag)| write!(out, "\n  {name}: {lag}"))
             }
             MigrateError::Blocked(count, first) => {
                 write!(out, "{count} rows stand in one another's way")?;
@@ -100,6 +108,17 @@ impl From<RuntimeError> for MigrateError {
 impl From<StoreError> for MigrateError {
     fn from(error: StoreError) -> Self {
         MigrateError::Failed(error.into())
+    }
+}
+
+impl From<FollowError> for MigrateError {
+    fn from(error: FollowError) -> Self {
+        match error {
+            FollowError::Store(error) => error.into(),
+            FollowError::Runtime(error) => error.into(),
+            // Nothing is noted here, so that neither comes up.
+            FollowError::Overtaken | FollowError::Refused(_) => RuntimeError::Conflict.into(),
+        }
     }
 }
 

@@ -25,9 +25,11 @@
 //! No terminal, no file, and no models: it is given the old one and the new one.
 
 mod copies;
+mod deploy;
 mod error;
 mod gate;
 mod images;
+mod indexing;
 mod mapping;
 mod migrator;
 mod pass;
@@ -38,8 +40,10 @@ mod survey;
 mod table_steps;
 mod verify;
 
+pub use deploy::{DeployError, DeployOptions, DeployPlan, Deployer};
 pub use error::{MigrateError, RowMisfit};
 pub use gate::{GATE_BEAT, GATE_STALE, behind_gate};
+pub use indexing::{IndexBuilder, IndexesBuilt, before_indexes};
 pub use migrator::{MigrateOptions, MigrateProgress, Migrated, Migrator};
 pub use report::{EntityCount, MigrationPlan};
 pub use stamp::STAMP;

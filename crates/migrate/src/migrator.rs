@@ -1,9 +1,10 @@
 //! A migration from its beginning, or from wherever it is, to its end.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use singlet_audit::Pacer;
+use singlet_changes::Followers;
 use singlet_face::{Company, Face, differences};
 use singlet_runtime::{Engine, Migration, MigrationPhase, RuntimeError, TableControl, table};
 use singlet_store::{Consumed, TableSpec};
@@ -174,7 +175,7 @@ impl<'e> Migrator<'e> {
                     Err(_) if !self.is_current(&control).await? => continue,
                     live => live?,
                 };
-                if self.is_done(&control, &target, &live) {
+                if self.is_done(&control, &faces, &live).await? {
                     return self.ended(&control, &target, consumed, true);
                 }
                 let migration = Migration {
@@ -353,10 +354,36 @@ impl<'e> Migrator<'e> {
         Ok(self.control().await?.epoch() == control.epoch())
     }
 
-    fn is_done(&self, control: &TableControl, target: &str, live: &TableSpec) -> bool {
-        let wanted = table::spec(self.new.model());
-        let is_known = matches!(control.faces(), [only] if only == target);
+    /// Whether the table knows the new model alone, and needs no change itself.
+    fn is_reached(&self, control: &TableControl, faces: &(Face, Face), live: &TableSpec) -> bool {
+        let (wanted, target) = (table::spec(self.new.model()), faces.1.hash());
+        let is_known = matches!(control.faces(), [only] if *only == target);
         is_known && all_steps(&wanted, live, self.dropped_table().as_ref()).is_empty()
+    }
+
+    /// Whether rows of the new model are such that what the old one had besides can be told from them.
+    async fn drops_more(&self, control: &TableControl, faces: &(Face, Face)) -> bool {
+        let is_other = self.options.drops && faces.0.hash() != faces.1.hash();
+        is_other && self.check_writers(control, &faces.0).await.is_ok()
+    }
+
+    /// Whether nothing is left to do: no row of what the new model does not have, either.
+    async fn is_done(
+        &self,
+        control: &TableControl,
+        faces: &(Face, Face),
+        live: &TableSpec,
+    ) -> Result<bool, MigrateError> {
+        if !self.is_reached(control, faces, live) {
+            return Ok(false);
+        }
+        if !self.drops_more(control, faces).await {
+            return Ok(true);
+        }
+        let models = Models::new(self.old, self.new, faces.clone(), true);
+        let (consumed, pacer) = (Mutex::default(), Pacer::new(None));
+        let working = self.working(&models, control, MigrationPhase::Look, (&consumed, &pacer));
+        Ok(self.surveyed(&working, live).await?.changes_nothing())
     }
 
     /// Whether the old model wrote the rows, and the change can be made in this table; the table as it is.
@@ -369,7 +396,7 @@ impl<'e> Migrator<'e> {
             .spec;
         let models = Models::new(self.old, self.new, faces.clone(), self.options.drops);
         let mut hindrances = models.map.hindrances();
-        if hindrances.is_empty() && self.is_done(control, &faces.1.hash(), &live) {
+        if hindrances.is_empty() && self.is_reached(control, faces, &live) && !self.drops_more(control, faces).await {
             return Ok(live);
         }
         self.check_writers(control, &faces.0).await?;
@@ -393,9 +420,20 @@ impl<'e> Migrator<'e> {
             let found: Vec<String> = found.iter().map(|difference| format!("\n  {difference}")).collect();
             return Err(MigrateError::NotFrom(found.concat()));
         }
-        match control.faces().contains(&hash) {
+        // Of what is only to be dropped the table need not know whose it was: its rows are read rightly by the old model, too.
+        match control.faces().contains(&hash) || self.options.drops {
             true => Ok(()),
             false => Err(MigrateError::NotFrom("the table does not know it".to_owned())),
+        }
+    }
+
+    /// Nobody writes any more, so that whoever follows has all before it that it will ever have of the old model.
+    async fn check_followers(&self) -> Result<(), MigrateError> {
+        let source = Arc::new(Arc::clone(self.old.store()));
+        let behind = Followers::new(Arc::clone(self.old.model()), source).behind().await?;
+        match behind.is_empty() {
+            true => Ok(()),
+            false => Err(MigrateError::Behind(behind)),
         }
     }
 
@@ -413,6 +451,9 @@ impl<'e> Migrator<'e> {
         faces: &(Face, Face),
     ) -> Result<(), MigrateError> {
         let live = self.checked(control, faces).await?;
+        if live.stream.is_some() {
+            self.check_followers().await?;
+        }
         let plan = self.surveyed(working, &live).await?;
         match plan.misfits {
             0 => Ok(()),

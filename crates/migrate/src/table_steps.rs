@@ -4,7 +4,9 @@
 //! attribute that is no expiry any more would remove them. What is new comes last: an index is then built once, of rows as they stay.
 
 use singlet_item::limits::GLOBAL_INDEXES_MAX;
-use singlet_store::{IndexKind, IndexProjection, IndexSpec, TableChange, TableSpec, TableStatus};
+use singlet_store::{
+    Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, Store, StoreError, TableChange, TableSpec, TableStatus,
+};
 
 use crate::error::MigrateError;
 use crate::migrator::Working;
@@ -28,13 +30,67 @@ impl TableStep {
                 format!("have the stream carry {}", format!("{view:?}").to_lowercase())
             }
             TableStep::Change(TableChange::Stream(None)) => "end the stream".to_owned(),
-            TableStep::Change(TableChange::Billing(_) | TableChange::IndexUnits(..)) => {
-                "change what is paid".to_owned()
-            }
+            TableStep::Change(TableChange::Billing(Billing::OnDemand)) => "pay by request".to_owned(),
+            TableStep::Change(TableChange::Billing(Billing::Provisioned {
+                read_units,
+                write_units,
+            })) => format!("provision {read_units} read and {write_units} write units a second"),
+            TableStep::Change(TableChange::IndexUnits(index, units)) => format!(
+                "provision {} read and {} write units a second for index `{index}`",
+                units.read_units, units.write_units
+            ),
+            TableStep::Change(TableChange::Recovery(true)) => "turn on point-in-time recovery".to_owned(),
+            TableStep::Change(TableChange::Recovery(false)) => "turn off point-in-time recovery".to_owned(),
             TableStep::Ttl(Some(name)) => format!("expire items by `{name}`"),
             TableStep::Ttl(None) => "expire no items".to_owned(),
         }
     }
+}
+
+impl TableStep {
+    /// Does it, and waits for it as long as the store does.
+    pub async fn taken(&self, store: &dyn Store, table: &str) -> Result<(), StoreError> {
+        match self {
+            TableStep::Change(change) => store.update_table(table, change).await,
+            TableStep::Ttl(ttl) => store.update_ttl(table, ttl.as_deref()).await,
+        }
+    }
+
+    /// What the table is after it.
+    pub fn apply(&self, table: &mut TableSpec) {
+        match self {
+            TableStep::Change(TableChange::AddIndex(index)) => table.indexes.push(index.clone()),
+            TableStep::Change(TableChange::RemoveIndex(name)) => table.indexes.retain(|index| index.name != *name),
+            TableStep::Change(TableChange::Billing(billing)) => {
+                // Units that were given to an index stay its own; one that had none is given the table's.
+                let was = table.billing;
+                table.indexes.iter_mut().for_each(|index| {
+                    let now = if was == Billing::OnDemand {
+                        *billing
+                    } else {
+                        index.billing(was)
+                    };
+                    index.units = IndexUnits::apart_from(*billing, now);
+                });
+                table.billing = *billing;
+            }
+            TableStep::Change(TableChange::IndexUnits(name, units)) => {
+                let named = table.indexes.iter_mut().filter(|index| index.name == *name);
+                named.for_each(|index| index.units = Some(*units));
+            }
+            TableStep::Change(TableChange::Stream(view)) => table.stream = *view,
+            TableStep::Change(TableChange::Recovery(_)) => {}
+            TableStep::Ttl(ttl) => table.ttl.clone_from(ttl),
+        }
+    }
+}
+
+/// Waits until nothing about a table is under way: an index of before may still be built.
+pub(crate) async fn wait_for_table(store: &dyn Store, table: &str) -> Result<(), StoreError> {
+    while store.describe_table(table).await?.status == TableStatus::Updating {
+        tokio::time::sleep(TABLE_WAIT).await;
+    }
+    Ok(())
 }
 
 /// What keeps a table from becoming what a model needs.
@@ -112,19 +168,13 @@ pub(crate) fn steps_after(wanted: &TableSpec, live: &TableSpec, dropped: Option<
 pub(crate) fn all_steps(wanted: &TableSpec, live: &TableSpec, dropped: Option<&TableSpec>) -> Vec<TableStep> {
     let mut steps = steps_before(wanted, live);
     let mut between = live.clone();
-    for step in &steps {
-        match step {
-            TableStep::Change(TableChange::RemoveIndex(name)) => between.indexes.retain(|index| index.name != *name),
-            TableStep::Ttl(ttl) => between.ttl.clone_from(ttl),
-            TableStep::Change(_) => {}
-        }
-    }
+    steps.iter().for_each(|step| step.apply(&mut between));
     steps.extend(steps_after(wanted, &between, dropped));
     steps
 }
 
 /// Whether an index must be made anew to be as wanted. What it is paid is another matter.
-fn is_other(wanted: &IndexSpec, live: &IndexSpec) -> bool {
+pub(crate) fn is_other(wanted: &IndexSpec, live: &IndexSpec) -> bool {
     let is_same = (&wanted.key, wanted.kind) == (&live.key, live.kind);
     !is_same || carried(&wanted.projection) != carried(&live.projection)
 }
@@ -150,20 +200,9 @@ impl Working<'_> {
     pub async fn change_table(&self, steps: Vec<TableStep>) -> Result<(), MigrateError> {
         let store = self.models.old.store();
         for step in steps {
-            self.wait_for_table().await?;
-            match step {
-                TableStep::Change(change) => store.update_table(self.table(), &change).await?,
-                TableStep::Ttl(ttl) => store.update_ttl(self.table(), ttl.as_deref()).await?,
-            }
+            wait_for_table(&**store, self.table()).await?;
+            step.taken(&**store, self.table()).await?;
         }
-        self.wait_for_table().await
-    }
-
-    /// Waits until nothing about the table is under way: an index of before may still be built.
-    async fn wait_for_table(&self) -> Result<(), MigrateError> {
-        while self.models.old.store().describe_table(self.table()).await?.status == TableStatus::Updating {
-            tokio::time::sleep(TABLE_WAIT).await;
-        }
-        Ok(())
+        Ok(wait_for_table(&**store, self.table()).await?)
     }
 }

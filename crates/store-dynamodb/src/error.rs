@@ -8,15 +8,18 @@ use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemError;
 use aws_sdk_dynamodb::operation::create_table::CreateTableError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::delete_table::DeleteTableError;
+use aws_sdk_dynamodb::operation::describe_continuous_backups::DescribeContinuousBackupsError;
 use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::operation::describe_time_to_live::DescribeTimeToLiveError;
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::list_tables::ListTablesError;
+use aws_sdk_dynamodb::operation::list_tags_of_resource::ListTagsOfResourceError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::scan::ScanError;
 use aws_sdk_dynamodb::operation::transact_get_items::TransactGetItemsError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::update_continuous_backups::UpdateContinuousBackupsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_table::UpdateTableError;
 use aws_sdk_dynamodb::operation::update_time_to_live::UpdateTimeToLiveError;
@@ -109,6 +112,7 @@ no_detail!(
     BatchWriteItemError,
     CreateTableError,
     DeleteTableError,
+    DescribeContinuousBackupsError,
     DescribeStreamError,
     DescribeTableError,
     DescribeTimeToLiveError,
@@ -116,8 +120,10 @@ no_detail!(
     GetRecordsError,
     GetShardIteratorError,
     ListTablesError,
+    ListTagsOfResourceError,
     QueryError,
     ScanError,
+    UpdateContinuousBackupsError,
     UpdateTableError,
     UpdateTimeToLiveError,
 );

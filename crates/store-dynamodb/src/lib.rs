@@ -25,6 +25,7 @@ mod shard_calls;
 mod shards;
 mod streams;
 mod tables;
+mod upkeep;
 mod writes;
 
 pub use connect::{Credentials, Settings};
@@ -34,8 +35,8 @@ use async_trait::async_trait;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
     PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableChange,
-    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
-    WriteAnswer,
+    TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
+    UpdateRequest, WriteAnswer,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -112,6 +113,10 @@ impl Store for DynamoDbStore {
 
     async fn describe_table(&self, table: &str) -> Result<TableDescription> {
         tables::describe(&self.client, table).await
+    }
+
+    async fn describe_upkeep(&self, table: &str) -> Result<TableUpkeep> {
+        upkeep::describe(&self.client, table).await
     }
 
     async fn delete_table(&self, table: &str) -> Result<()> {

@@ -275,6 +275,28 @@ pub(crate) fn changed_index(name: &str, units: IndexUnits) -> Result<GlobalSecon
     Ok(GlobalSecondaryIndexUpdate::builder().update(action).build())
 }
 
+/// The units of indexes whose table was paid by request and is to have units: they get the table's, until they are given others.
+pub(crate) fn first_units(live: &TableSpec, wanted: Billing) -> Result<Option<Vec<GlobalSecondaryIndexUpdate>>> {
+    let Billing::Provisioned {
+        read_units,
+        write_units,
+    } = wanted
+    else {
+        return Ok(None);
+    };
+    if live.billing != Billing::OnDemand {
+        return Ok(None);
+    }
+    let units = IndexUnits {
+        read_units,
+        write_units,
+    };
+    let global = live.indexes.iter().filter(|index| index.kind == IndexKind::Global);
+    let updates = global.map(|index| changed_index(&index.name, units));
+    let updates = updates.collect::<Result<Vec<_>>>()?;
+    Ok((!updates.is_empty()).then_some(updates))
+}
+
 fn described_ttl(ttl: TimeToLiveDescription) -> Option<String> {
     match ttl.time_to_live_status {
         Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling) => ttl.attribute_name,

@@ -1,7 +1,7 @@
 //! Tables: their life, and waiting for it.
 
 use crate::error::from_sdk;
-use crate::schema;
+use crate::{schema, upkeep};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{IndexStatus, TableDescription as SdkTable, TimeToLiveSpecification};
 use singlet_store::{ErrorKind, Result, StoreError, TableChange, TableDescription, TableSpec, TableStatus, TtlChange};
@@ -108,6 +108,9 @@ pub(crate) async fn update_ttl(client: &Client, table: &str, attribute: Option<&
 
 /// Changes a table, and waits until it and its indexes can be used.
 pub(crate) async fn update(client: &Client, table: &str, change: &TableChange) -> Result<()> {
+    if let TableChange::Recovery(is_on) = change {
+        return upkeep::change_recovery(client, table, *is_on).await;
+    }
     let request = client.update_table().table_name(table);
     let request = match change {
         TableChange::AddIndex(index) => {
@@ -123,14 +126,19 @@ pub(crate) async fn update(client: &Client, table: &str, change: &TableChange) -
                 .global_secondary_index_updates(schema::added_index(index, spec.billing)?)
         }
         TableChange::RemoveIndex(name) => request.global_secondary_index_updates(schema::removed_index(name)?),
-        TableChange::Billing(billing) => request
-            .billing_mode(schema::billing_mode(*billing))
-            .set_provisioned_throughput(schema::throughput(*billing)?),
+        TableChange::Billing(billing) => {
+            let spec = describe(client, table).await?.spec;
+            request
+                .billing_mode(schema::billing_mode(*billing))
+                .set_provisioned_throughput(schema::throughput(*billing)?)
+                .set_global_secondary_index_updates(schema::first_units(&spec, *billing)?)
+        }
         TableChange::IndexUnits(index, units) => {
             request.global_secondary_index_updates(schema::changed_index(index, *units)?)
         }
         TableChange::Stream(Some(view)) => request.stream_specification(schema::stream_specification(*view)?),
         TableChange::Stream(None) => request.stream_specification(schema::no_stream()?),
+        TableChange::Recovery(_) => request,
     };
     request.send().await.map_err(from_sdk)?;
     wait_until(client, table, |table| {

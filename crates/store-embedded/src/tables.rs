@@ -88,6 +88,11 @@ pub(crate) fn change(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str, c
         }
         TableChange::IndexUnits(index, units) => change_units(&mut table, index, *units)?,
         TableChange::Stream(view) => change_stream(draft, &mut table, *view)?,
+        TableChange::Recovery(_) => {
+            return Err(words::invalid(
+                "There is no point-in-time recovery here: copy the folder with `singlet backup`",
+            ));
+        }
     }
     table.store(catalogue, draft)
 }

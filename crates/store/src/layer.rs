@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
     PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage, StreamRequest,
-    TableChange, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
+    TableChange, TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
     UpdateRequest, WriteAnswer,
 };
 
@@ -81,6 +81,7 @@ passed_on! {
     transact_write(request: &TransactWriteRequest) -> WriteAnswer;
     create_table(spec: &TableSpec) -> ();
     describe_table(table: &str) -> TableDescription;
+    describe_upkeep(table: &str) -> TableUpkeep;
     update_table(table: &str, change: &TableChange) -> ();
     delete_table(table: &str) -> ();
     list_tables() -> Vec<String>;

@@ -50,7 +50,7 @@ pub use request::{
 pub use stream::{STREAM_PAGE_RECORDS_MAX, StreamEvent, StreamPage, StreamPosition, StreamRecord, StreamRequest};
 pub use table::{
     Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyAttribute, KeySchema, KeyType, StreamView,
-    TableChange, TableDescription, TableSpec, TableStatus, TtlChange,
+    TableChange, TableDescription, TableSpec, TableStatus, TableUpkeep, TtlChange,
 };
 pub use update::{SetOperand, SetValue, Update};
 
@@ -110,6 +110,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// What a table is, so that it can be compared with what it should be.
     async fn describe_table(&self, table: &str) -> Result<TableDescription>;
+
+    /// What is kept about a table besides. A store that keeps nothing of the kind says so.
+    async fn describe_upkeep(&self, table: &str) -> Result<TableUpkeep> {
+        let _ = table;
+        Ok(TableUpkeep::default())
+    }
 
     /// Changes a table that is there, and waits (within a bound) until the change is done. A store that cannot do it
     /// refuses.

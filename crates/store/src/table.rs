@@ -1,5 +1,7 @@
 //! What a table is.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Result, StoreError};
@@ -230,6 +232,15 @@ pub struct TableDescription {
     pub created_at_seconds: Option<i64>,
 }
 
+/// What an engine keeps about a table besides what it is asked for when the table is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableUpkeep {
+    /// Whether it can be brought back as it was at any instant of the last weeks; none where the engine has no such thing.
+    pub recovery: Option<bool>,
+    /// Its tags, by name.
+    pub tags: BTreeMap<String, String>,
+}
+
 /// One change of a table that is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableChange {
@@ -243,6 +254,8 @@ pub enum TableChange {
     IndexUnits(String, IndexUnits),
     /// Its stream begins to carry this, or ends.
     Stream(Option<StreamView>),
+    /// It can be brought back as it was at any instant from now on, or no longer.
+    Recovery(bool),
 }
 
 /// Whether a table can be used.

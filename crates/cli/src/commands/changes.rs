@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use singlet_changes::{
-    ChangeReader, ChangeSource, FollowError, Followers, ParkedChange, ParkedChanges, TRIGGERS_FOLLOWER, at_text,
+    ChangeSource, FollowError, Followers, Lag as FollowerLag, ParkedChange, ParkedChanges, TRIGGERS_FOLLOWER, at_text,
 };
 use singlet_model::Model;
 use singlet_runtime::Engine;
-use singlet_store::{Store, StoreError, StreamPosition};
+use singlet_store::Store;
 
 use self::show::gap_text;
 use self::tail::Tail;
@@ -27,9 +27,6 @@ use crate::served_store::ServedStore;
 use crate::store::StoreArgs;
 use crate::table::counted;
 use crate::{exit, model};
-
-/// How many changes are counted for the lag of a follower.
-const LAG_CHANGES_MAX: usize = 10_000;
 
 /// Show what happened to the rows of a model's table.
 ///
@@ -176,17 +173,12 @@ async fn lag(opened: &Opened) -> Result<ExitCode, ExitCode> {
             continue;
         };
         let mut line = format!("{name} noted {}", at_text(noted.at_seconds));
-        match behind(opened, noted.position.clone()).await {
-            Ok((0, _)) => line.push_str(", at the head"),
-            Ok((changes, is_all)) => {
-                let least = if is_all { "" } else { "at least " };
-                line.push_str(&format!(", {least}{} behind", counted(changes, "change")));
-            }
-            Err(error) if error.is_position_lost() => {
-                line.push_str(", what comes next is no longer kept");
-                code = ExitCode::from(exit::FINDINGS);
-            }
-            Err(error) => return Err(failed(error.into())),
+        let lag = followers.lag(&name).await.map_err(failed)?;
+        if let Some(lag) = lag {
+            line.push_str(&format!(", {lag}"));
+        }
+        if lag == Some(FollowerLag::Lost) {
+            code = ExitCode::from(exit::FINDINGS);
         }
         if name == TRIGGERS_FOLLOWER {
             line.push_str(&kept_text(
@@ -214,19 +206,6 @@ fn kept_text(kept: &[ParkedChange]) -> String {
         text.push_str(&format!(", {} tried again later", counted(retried, "change")));
     }
     text
-}
-
-/// How many changes lie after a position, and whether all were counted.
-async fn behind(opened: &Opened, position: StreamPosition) -> Result<(usize, bool), StoreError> {
-    let mut reader = ChangeReader::new(Arc::clone(&opened.model), Arc::clone(&opened.source), position);
-    let mut changes = 0;
-    while !reader.is_at_head() {
-        changes += reader.next_page().await?.told.len();
-        if changes >= LAG_CHANGES_MAX {
-            return Ok((changes, false));
-        }
-    }
-    Ok((changes, true))
 }
 
 fn failed(model: &Model, error: &FollowError) -> ExitCode {

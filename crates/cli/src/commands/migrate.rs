@@ -165,7 +165,12 @@ impl Migrate {
             return self.engine_beside(new, model::load(path)?);
         }
         let failed = |error: &dyn std::fmt::Display| fail(&format!("table `{table}`: {error}"));
-        let known = new.known_models().await.map_err(|error| failed(&error))?;
+        let mut known = new.known_models().await.map_err(|error| failed(&error))?;
+        if self.drop {
+            // What is to be dropped is another model's, though this one has joined it.
+            let own = new.face_in_table().await.map_err(|error| failed(&error))?.hash();
+            known.sort_by_key(|(hash, _)| *hash == own);
+        }
         for (hash, text) in known {
             let loaded = singlet_model::load(&Source::new("the model in the table", text));
             let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
@@ -245,6 +250,10 @@ fn refused(table: &str, error: &MigrateError) -> ExitCode {
         MigrateError::Another(_) => {
             Some("the same model and options go on; `--abort` with that model makes everything as it was")
         }
+        MigrateError::Behind(_) => Some(
+            "stop what writes, and let them catch up with the old model: `singlet follow OLD.yaml --once`, `singlet lake OLD.yaml`; `singlet changes OLD.yaml forget \
+             NAME` gives one up",
+        ),
         MigrateError::Aborting => Some("`--abort` comes to its end"),
         MigrateError::Blocked(..) | MigrateError::Unsound(..) => {
             Some("`--abort` makes everything as it was; the same command tries again")

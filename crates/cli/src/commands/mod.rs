@@ -8,6 +8,7 @@ pub mod check;
 pub mod client;
 pub mod completions;
 pub mod cost;
+pub mod deploy;
 pub mod diff;
 mod diff_table;
 pub mod docs;

@@ -277,7 +277,8 @@ impl Serve {
         say_opening(&sources, &deployment.place);
         let mut systems = Vec::new();
         for (source, model) in sources.iter().zip(models) {
-            systems.push(deployment.system(source, model).await.map_err(|reason| fail(&reason))?);
+            let system = deployment.system(source, model, true).await;
+            systems.push(system.map_err(|reason| fail(&reason))?);
         }
         let settings = self
             .service_settings(&mut file, operators.is_some())
@@ -649,8 +650,8 @@ fn key_route(authorities: Option<&Path>) -> Result<KeyRoute, String> {
 }
 
 impl Deployment {
-    /// Opens a model and makes a system of it.
-    async fn system(&self, source: &Source, model: Model) -> Result<System, String> {
+    /// Opens a model and makes a system of it; the first of a process may make indexes that it adds.
+    async fn system(&self, source: &Source, model: Model, is_first: bool) -> Result<System, String> {
         let own = self.settings.iter().filter(|(system, ..)| *system == model.name);
         let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
         let settings = crate::store::settings(&model, &given)?;
@@ -667,6 +668,7 @@ impl Deployment {
                 (false, true) => TableUse::Reading,
                 (false, false) => TableUse::Writing,
             },
+            makes_indexes: is_first,
             sample: sample.as_deref().filter(|_| source.fills_tables()),
         };
         let engine = opening::open(&self.place, &self.store, model, settings, &self.secret, wanted).await?;

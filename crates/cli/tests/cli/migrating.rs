@@ -35,9 +35,13 @@ fn told(output: &Output) -> String {
 
 /// Asks until the answer has a status and a text, for a service takes a beat to see what its table says.
 fn ask_until(served: &Served, status: u16, text: &str) {
+    ask_path_until(served, "/agents", status, text);
+}
+
+fn ask_path_until(served: &Served, path: &str, status: u16, text: &str) {
     let begun = Instant::now();
     loop {
-        let answer = ask(&served.address(), "GET", "/agents", "accept: application/json", "").unwrap();
+        let answer = ask(&served.address(), "GET", path, "accept: application/json", "").unwrap();
         if answer.0 == status && answer.1.contains(text) {
             return;
         }
@@ -74,4 +78,43 @@ fn a_service_stops_while_its_table_is_migrated_and_one_of_the_new_model_goes_on(
     let old = run(&folder, &["call", "old.yaml", "agents", store[0], store[1]]);
     assert_eq!(old.status.code(), Some(2));
     assert!(told(&old).contains("singlet migrate"), "{}", told(&old));
+}
+
+/// A service whose model adds an index answers at once, makes the index, and then answers by it, too.
+#[test]
+fn a_service_makes_the_index_that_its_model_adds() {
+    let folder = Folder::new("indexing");
+    let new = OLD
+        .replace(
+            "type: kind}",
+            "type: kind, indexes: {GSI1: {partition: GSI1PK, sort: GSI1SK}}}",
+        )
+        .replace(
+            "SK: \"{id}x\"}\n",
+            "SK: \"{id}x\"}\n    index: {GSI1: {GSI1PK: \"NAMES\", GSI1SK: \"{name}#{id}\"}}\n",
+        )
+        .replace(
+            "reads:\n",
+            "reads:\n  byName:\n    find: Agent\n    order: name, id\n    allow: true\n    http: GET /names\n",
+        );
+    folder.write("old.yaml", OLD.as_bytes());
+    folder.write("new.yaml", new.as_bytes());
+    let rows = "{\"Agent\": {\"id\": 7, \"name\": \"Bond\"}}\n{\"Agent\": {\"id\": 8, \"name\": \"Ascot\"}}\n";
+    folder.write("rows.jsonl", rows.as_bytes());
+    let store = ["--store", "embedded:data"];
+    let loaded = run(&folder, &["load", "old.yaml", "rows.jsonl", store[0], store[1]]);
+    assert!(loaded.status.success(), "{}", told(&loaded));
+    let served = Served::start(&folder, &["new.yaml", "--at-root", store[0], store[1]]);
+    let answer = ask(&served.address(), "GET", "/agents", "accept: application/json", "").unwrap();
+    assert_eq!(answer.0, 200, "{answer:?}");
+    ask_path_until(&served, "/names", 200, "Ascot");
+    assert!(served.end());
+    let audited = run(&folder, &["audit", "new.yaml", store[0], store[1]]);
+    assert!(audited.status.success(), "{}", told(&audited));
+    let named = run(&folder, &["call", "new.yaml", "byName", store[0], store[1]]);
+    assert!(
+        told(&named).find("Ascot") < told(&named).find("Bond"),
+        "{}",
+        told(&named)
+    );
 }

@@ -17,6 +17,7 @@ mod hostile;
 mod issuers;
 mod issuing;
 mod jwks;
+mod misfits;
 mod notes;
 mod openapi;
 mod overload;

@@ -136,6 +136,19 @@ pub fn start(options: Options) -> Running {
     })
 }
 
+/// A model of a test's own, without rows.
+pub fn start_text(text: &'static str) -> Running {
+    let options = Options::default();
+    start_with(options.clone(), async move || {
+        let model = singlet_model::load(&singlet_model::Source::new("own", text)).model.unwrap();
+        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
+        store.create_table(&table::spec(&model)).await.unwrap();
+        let settings = settings(&model, String::new(), &options).await;
+        let engine = Engine::open(Arc::new(model), store, Attributes::new(), [1; 32]);
+        vec![System::new(Arc::new(engine), settings)]
+    })
+}
+
 /// The five systems on one store, as it is: nothing is filled in.
 pub fn start_on(store: EmbeddedStore) -> Running {
     let options = Options::default();

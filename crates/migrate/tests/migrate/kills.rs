@@ -11,7 +11,7 @@ use singlet_store::{Store, StoreLayer};
 use tokio::sync::Notify;
 
 use super::pairs::{PAIRS, Pair};
-use super::place::{TASKS, kills};
+use super::place::{TASKS, is_tried, kills};
 use super::support::{aborted, assert_new, assert_same, migrated, old_table, open_to_write, options};
 
 /// A store for a process that ends at some call: the last one is done, and nobody learns of it.
@@ -46,6 +46,10 @@ impl StoreLayer for Dying {
     }
 }
 
+fn tried() -> impl Iterator<Item = &'static Pair> {
+    PAIRS.iter().filter(|pair| is_tried(pair.name))
+}
+
 /// Migrates, or aborts, in a process that ends after some calls; none, where it did.
 async fn dying(
     pair: &Pair,
@@ -76,7 +80,7 @@ async fn dying(
 async fn a_migration_that_is_killed_goes_on_to_its_end() {
     let mut killed = 0;
     while killed < kills() {
-        for pair in PAIRS {
+        for pair in tried() {
             let (table, old) = old_table(TASKS).await;
             let new = table.engine(&pair.new_model());
             loop {
@@ -99,7 +103,7 @@ async fn a_migration_that_is_killed_goes_on_to_its_end() {
 async fn an_aborted_migration_leaves_what_was() {
     let (mut killed, mut aborts) = (0, 0);
     while killed < kills() {
-        for pair in PAIRS {
+        for pair in tried() {
             let (table, old) = old_table(TASKS).await;
             let new = table.engine(&pair.new_model());
             let before = table.contents().await;
@@ -137,14 +141,14 @@ async fn an_aborted_migration_leaves_what_was() {
             assert_new(pair, &table, TASKS).await;
         }
     }
-    assert!(aborts * 10 > kills(), "{aborts} aborts");
+    assert!(aborts * 10 > kills() || kills() < 10, "{aborts} aborts");
     println!("{killed} kills, {aborts} aborts");
 }
 
 /// Two people begin at once: both come to the end, or one is told that it is done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_at_once_come_to_one_end() {
-    for pair in PAIRS {
+    for pair in tried() {
         let (table, old) = old_table(TASKS).await;
         let new = table.engine(&pair.new_model());
         let one = || migrated(&old, &new, options(pair));
@@ -159,7 +163,7 @@ async fn two_at_once_come_to_one_end() {
 /// While one migrates, another aborts: whichever wins, the table is one of the two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_abort_beside_a_migration_leaves_one_of_the_two() {
-    for pair in PAIRS {
+    for pair in tried() {
         let (table, old) = old_table(TASKS).await;
         let before = table.contents().await;
         // Left by a process that was killed in the middle.

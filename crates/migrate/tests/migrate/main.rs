@@ -10,9 +10,13 @@
 )]
 
 mod classes;
+mod deploying;
+mod followers;
 mod gated;
 mod hindered;
+mod indexing;
 mod kills;
+mod million;
 mod pairs;
 mod planted;
 mod support;
@@ -32,6 +36,11 @@ mod place {
 
     /// Whether a pair is tried: all are.
     pub fn is_tried(_: &str) -> bool {
+        true
+    }
+
+    /// Whether indexes are built: they are.
+    pub fn builds_indexes() -> bool {
         true
     }
 

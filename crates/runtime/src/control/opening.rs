@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::guard_form::GuardForm;
 use crate::table;
+use singlet_store::{IndexKind, TableSpec};
 
 /// How often the control row is read anew because somebody else changed it.
 const ATTEMPTS_MAX: u32 = 8;
@@ -130,8 +131,48 @@ impl Engine {
                 return Err(OpenError::Table(found));
             }
         }
-        let known = self.join_table(opening, is_missing).await?;
+        let known = self.join_table(opening, is_missing, &[]).await?;
         Ok(if is_missing { TableState::Made } else { known })
+    }
+
+    /// The same where the table may lack indexes of the model, and its rows the keys of these: their names. Reads by them have to wait until
+    /// rows and table have them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::open_table`], for whatever else differs.
+    pub async fn open_before_indexes(&self, opening: &TableOpening) -> Result<(TableState, Vec<String>), OpenError> {
+        let mut spec = table::spec(self.model());
+        if !self.store().list_tables().await?.contains(&spec.name) {
+            return Ok((self.open_table(opening).await?, Vec::new()));
+        }
+        let live = self.store().describe_table(&spec.name).await?.spec;
+        let wanted = spec.clone();
+        spec.indexes
+            .retain(|index| live.indexes.iter().any(|known| known.name == index.name));
+        let found = table_differences(&spec, &live);
+        if !found.is_empty() {
+            return Err(OpenError::Table(found));
+        }
+        let pending = self.pending_indexes(&wanted, &live).await?;
+        if pending.is_empty() {
+            return Ok((self.open_table(opening).await?, pending));
+        }
+        let state = self.join_table(opening, false, &pending).await?;
+        Ok((state, pending))
+    }
+
+    /// The global indexes of the model that the table lacks, or in which rows of before may be missing altogether.
+    async fn pending_indexes(&self, wanted: &TableSpec, live: &TableSpec) -> Result<Vec<String>, OpenError> {
+        let faces = self.known_faces().await?;
+        let has = |face: &Face, name: &String| face.entities.values().any(|entity| entity.indexes.contains_key(name));
+        let own = Face::of(self.model(), &self.setting().settings);
+        let global = wanted.indexes.iter().filter(|index| index.kind == IndexKind::Global);
+        let pending = global.map(|index| &index.name).filter(|name| {
+            let is_missing = !live.indexes.iter().any(|known| known.name == **name);
+            is_missing || has(&own, name) && faces.iter().any(|face| !has(face, name))
+        });
+        Ok(pending.cloned().collect())
     }
 
     /// The faces of every model that wrote rows of the table which are still there, as far as the table knows; none, where it knows no
@@ -151,15 +192,23 @@ impl Engine {
         Ok(faces)
     }
 
-    /// Compares the model with those that the table knows, and has it known.
-    async fn join_table(&self, opening: &TableOpening, is_new: bool) -> Result<TableState, OpenError> {
+    /// Compares the model with those that the table knows, but for the entries of some indexes, and has it known.
+    async fn join_table(
+        &self,
+        opening: &TableOpening,
+        is_new: bool,
+        pending: &[String],
+    ) -> Result<TableState, OpenError> {
         let form = self.open_guard_form(opening, is_new).await?;
         let face = self.face_of_form(&form)?;
         let place = ControlPlace::chosen(self.model());
         for _ in 0..ATTEMPTS_MAX {
             let found = self.find_control().await?;
             let step = match &found {
-                Some((there, control)) => self.known_table(opening, (there, control), &place, &face).await?,
+                Some((there, control)) => {
+                    self.known_table(opening, (there, control), &place, (&face, pending))
+                        .await?
+                }
                 None => self.unknown_table(opening, &face, is_new).await?,
             };
             let (faces, state) = match step {
@@ -236,9 +285,9 @@ impl Engine {
         opening: &TableOpening,
         (there, control): (&ControlPlace, &Control),
         place: &ControlPlace,
-        face: &Face,
+        (face, pending): (&Face, &[String]),
     ) -> Result<Step, OpenError> {
-        let hash = face.hash();
+        let (hash, face) = (face.hash(), face.without_indexes(pending));
         // Half of the rows may be another model's: neither a reader nor a writer can tell which.
         if let Some(migration) = &control.migration {
             return Err(OpenError::Migrating(migration.clone()));
@@ -250,7 +299,7 @@ impl Engine {
         let mut found = Vec::new();
         for other in control.faces.iter().filter(|other| **other != hash) {
             let wrote = there.read_face(self.store(), other).await?;
-            found.extend(differences(&wrote, face, opening.company));
+            found.extend(differences(&wrote, &face, opening.company));
         }
         if there.table() != place.table() && there.table() == self.model().table.name {
             found.push(Difference {

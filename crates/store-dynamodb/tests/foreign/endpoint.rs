@@ -58,6 +58,17 @@ impl Endpoint {
         started
     }
 
+    /// Moto's server, for what DynamoDB Local lacks; none, with a loud line, where it cannot be had.
+    #[allow(dead_code, reason = "drawn requests are sent to one endpoint alone")]
+    pub fn start_moto() -> Option<Self> {
+        let python = runs("python3", "--version");
+        let started = python.then(|| Self::spawn("moto-server", Foreign::Moto)).flatten();
+        if started.is_none() {
+            skipped();
+        }
+        started
+    }
+
     fn spawn(script: &str, foreign: Foreign) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -22,6 +22,7 @@ mod opening;
 mod place;
 mod tallies;
 mod triggers;
+mod upkeep;
 mod webhooks;
 mod writes;
 

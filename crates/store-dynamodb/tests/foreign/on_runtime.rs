@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
     PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableChange,
-    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
+    TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
     WriteAnswer,
 };
 use tokio::runtime::{Builder, Runtime};
@@ -118,6 +118,7 @@ calls! {
     batch_write: BatchWriteRequest => BatchWriteAnswer,
     transact_write: TransactWriteRequest => WriteAnswer,
     describe_table: str => TableDescription,
+    describe_upkeep: str => TableUpkeep,
     delete_table: str => (),
     read_stream: StreamRequest => StreamPage,
 }

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use singlet_http::auth::Secret;
-use singlet_migrate::behind_gate;
+use singlet_migrate::{DeployOptions, Deployer, IndexBuilder, before_indexes, behind_gate};
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Engine, TableState, TableUse};
-use singlet_store::Store;
+use singlet_store::{Store, StreamView};
 
 use crate::place::Place;
 use crate::private_file;
-use crate::store::{load_text, open_table};
+use crate::store::{load_text, open_table, open_table_before_indexes};
 
 /// What a table is opened for, and with what it is filled where it is new.
 pub struct Wanted<'a> {
     pub used_for: TableUse,
+    /// Whether indexes that the model adds may be made meanwhile: nothing of an earlier model is still at work.
+    pub makes_indexes: bool,
     pub sample: Option<&'a str>,
 }
 
@@ -42,7 +44,19 @@ pub async fn open(
     };
     let cursor_key = secret.cursor_key(&name);
     let engine = Engine::open(Arc::new(model), Arc::clone(store), settings, cursor_key);
-    let state = open_table(place, place.company(), &engine, wanted.used_for, place.makes_tables()).await?;
+    let (state, pending) = match place {
+        // Nobody else has the folder, so that what the model adds can be made while it is served.
+        Place::Folder(_)
+            if wanted.makes_indexes && wanted.used_for == TableUse::Writing && takes_indexes(&engine).await =>
+        {
+            open_table_before_indexes(place, &engine).await?
+        }
+        _ => {
+            let makes = place.makes_tables();
+            let state = open_table(place, place.company(), &engine, wanted.used_for, makes).await?;
+            (state, Vec::new())
+        }
+    };
     match state {
         TableState::Adopted(rows) => {
             tracing::info!(system = name, rows, "the table was adopted: its rows fit the model")
@@ -53,6 +67,9 @@ pub async fn open(
         ),
         TableState::Made | TableState::Known => {}
     }
+    if matches!(place, Place::DynamoDb { .. }) {
+        tell_of_table(place, &engine).await;
+    }
     if let (Some(rows), Some(filling)) = (wanted.sample, filling) {
         load_text(&engine, rows, filling.instant)
             .await
@@ -60,7 +77,61 @@ pub async fn open(
         filling.end()?;
     }
     let gated = behind_gate(engine).await;
-    gated.map_err(|error| format!("table `{table}` of `{name}`: {error}"))
+    let gated = gated.map_err(|error| format!("table `{table}` of `{name}`: {error}"))?;
+    if pending.is_empty() {
+        return Ok(gated);
+    }
+    let (engine, builder) = before_indexes(gated, &pending);
+    tokio::spawn(build_indexes(builder, name, pending.join(", ")));
+    Ok(engine)
+}
+
+/// Whether followers would not take the keys of a new index for changes of rows.
+async fn takes_indexes(engine: &Engine) -> bool {
+    let has_versions = engine.model().entities.iter().any(|entity| entity.history.is_some());
+    match engine.store().describe_table(&engine.model().table.name).await {
+        Ok(described) => match described.spec.stream {
+            None => true,
+            Some(view) => view == StreamView::Both && !has_versions,
+        },
+        Err(_) => false,
+    }
+}
+
+/// Makes indexes beside a service; where that fails, the service goes on without them.
+async fn build_indexes(builder: IndexBuilder, system: String, indexes: String) {
+    tracing::info!(
+        system,
+        indexes,
+        "the table gets indexes while it is served; reads by them wait"
+    );
+    match builder.build(&crate::store::now).await {
+        Ok(built) => tracing::info!(system, indexes, rows = built.rows, "the indexes are whole"),
+        Err(error) => tracing::error!(
+            system,
+            indexes,
+            %error,
+            "the indexes could not be made, and reads by them are not answered: the next start tries again, `singlet migrate` does it while nothing is served"
+        ),
+    }
+}
+
+/// Says in the log what the model declares about its table that keeps nobody from serving: recovery, billing. A service may lack the
+/// right to ask; then nothing is said.
+async fn tell_of_table(place: &Place, engine: &Engine) {
+    let deployer = Deployer::new((engine, place.company()), DeployOptions::default(), &crate::store::now);
+    match deployer.plan().await {
+        Ok(plan) if plan.is_done() => {}
+        Ok(plan) => tracing::warn!(
+            system = engine.model().name,
+            table = plan.table,
+            missing = plan.steps.join("; "),
+            "the table is not all that the model declares: `singlet deploy` brings it there"
+        ),
+        Err(error) => {
+            tracing::debug!(system = engine.model().name, %error, "what is kept about the table is not known")
+        }
+    }
 }
 
 /// That a new table is being filled. A file beside the data says so until it is done: who finds it fills the table once more,

@@ -45,5 +45,5 @@ async fn reload(source: &Source, name: &str, deployment: &Deployment) -> Result<
             model.name
         ));
     }
-    deployment.system(source, model).await
+    deployment.system(source, model, false).await
 }

@@ -1,0 +1,74 @@
+//! How far followers are behind what happened.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::followers::{FollowError, Followers};
+use crate::reader::ChangeReader;
+
+/// How many changes are counted for the lag of a follower.
+const LAG_CHANGES_MAX: usize = 10_000;
+
+/// What a follower has before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lag {
+    /// So many changes; none where it is at the head.
+    Changes(usize),
+    /// At least so many.
+    AtLeast(usize),
+    /// What comes next is no longer kept.
+    Lost,
+}
+
+impl fmt::Display for Lag {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lag::Changes(0) => out.write_str("at the head"),
+            Lag::Changes(1) => out.write_str("1 change behind"),
+            Lag::Changes(changes) => write!(out, "{changes} changes behind"),
+            Lag::AtLeast(changes) => write!(out, "at least {changes} changes behind"),
+            Lag::Lost => out.write_str("what comes next is no longer kept"),
+        }
+    }
+}
+
+impl Followers {
+    /// What a follower has before it; nothing, where there is none of that name.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or the follower's row cannot be read.
+    pub async fn lag(&self, name: &str) -> Result<Option<Lag>, FollowError> {
+        let Some(noted) = self.noted(name).await? else {
+            return Ok(None);
+        };
+        let mut reader = ChangeReader::new(Arc::clone(self.model()), Arc::clone(self.source()), noted.position);
+        let mut changes = 0;
+        while !reader.is_at_head() {
+            changes += match reader.next_page().await {
+                Err(error) if error.is_position_lost() => return Ok(Some(Lag::Lost)),
+                page => page?.told.len(),
+            };
+            if changes >= LAG_CHANGES_MAX {
+                return Ok(Some(Lag::AtLeast(changes)));
+            }
+        }
+        Ok(Some(Lag::Changes(changes)))
+    }
+
+    /// All who are not at the head, each with what it has before it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Followers::lag`].
+    pub async fn behind(&self) -> Result<Vec<(String, Lag)>, FollowError> {
+        let mut behind = Vec::new();
+        for name in self.names().await? {
+            match self.lag(&name).await? {
+                None | Some(Lag::Changes(0)) => {}
+                Some(lag) => behind.push((name, lag)),
+            }
+        }
+        Ok(behind)
+    }
+}
