@@ -1,7 +1,7 @@
 //! Expressions: the strings of a model that compute.
 //!
-//! An expression is CEL in its grammar and Singlet in its meaning: the text is parsed by the `cel` crate, and names, types and
-//! absence are checked here against the place where it stands. What comes out is a typed tree, [`Expr`], which everything
+//! An expression is CEL in its grammar and Singlet in its meaning: names, types and absence are checked against the place where it
+//! stands. What comes out is a typed tree, [`Expr`], which everything
 //! later works on: one meaning in the process and in DynamoDB.
 //!
 //! - A **scope** ([`Scope`]) says what names mean at one place: the row whose attributes stand bare, arguments, claims, names
