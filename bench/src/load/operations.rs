@@ -3,7 +3,7 @@
 use singlet_http::auth::{LocalToken, Secret};
 
 use super::data::{ROWS, now_seconds, row_id};
-use crate::error::{Failure, Outcome};
+use crate::error::Outcome;
 
 /// What tokens are signed with, on every side.
 pub const SECRET: &str = "a secret of the benchmark alone";
@@ -78,7 +78,7 @@ pub struct Tokens {
 impl Tokens {
     /// Signs them.
     pub fn sign() -> Outcome<Self> {
-        let secret = Secret::new(SECRET).map_err(Failure)?;
+        let secret = Secret::new(SECRET)?;
         let token = |audience: &str| {
             LocalToken {
                 audience: Some(audience.to_owned()),
@@ -87,7 +87,6 @@ impl Tokens {
                 expires: now_seconds() + TOKEN_SECONDS,
             }
             .sign(&secret)
-            .map_err(Failure)
         };
         Ok(Tokens {
             todo: token("todo")?,

@@ -24,7 +24,7 @@ pub async fn start_before(folder: &Path) -> Outcome<SocketAddr> {
 }
 
 async fn start_on(store: Arc<dyn Store>) -> Outcome<SocketAddr> {
-    let secret = Secret::new(SECRET).map_err(Failure)?;
+    let secret = Secret::new(SECRET)?;
     let systems = engines(&store)?.into_iter().map(|(name, engine)| {
         let settings = SystemSettings {
             prefix: format!("/{name}"),
@@ -40,7 +40,7 @@ async fn start_on(store: Arc<dyn Store>) -> Outcome<SocketAddr> {
         System::new(Arc::new(engine), settings)
     });
     let service = Service::new(systems.collect(), Settings::default());
-    let server = Server::bind("127.0.0.1:0", None).await.map_err(Failure)?;
+    let server = Server::bind("127.0.0.1:0", None).await?;
     let address = server.address().ok_or_else(|| Failure("no address".to_owned()))?;
     tokio::spawn(async move { server.run(service, std::future::pending()).await });
     Ok(address)

@@ -19,6 +19,6 @@ mod run;
 
 pub use estimate::{AuditEstimate, estimate_audit};
 pub use pacer::Pacer;
-pub use progress::{AuditProgress, SegmentProgress};
+pub use progress::AuditProgress;
 pub use report::{AuditReport, CountedFinding, Example, MendCount};
 pub use run::{AuditError, AuditKeeper, AuditOptions, KeepNothing, RepairMode, audit_table};

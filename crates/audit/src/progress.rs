@@ -23,7 +23,7 @@ pub struct AuditProgress {
 
 /// How far one segment is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SegmentProgress {
+pub(crate) struct SegmentProgress {
     /// Behind which item it goes on; from the beginning, where there is none.
     pub start: Option<Item>,
     /// Whether it is at its end.

@@ -26,10 +26,10 @@ use crate::webhooks::WebhookDeployment;
 const HEAD_PAUSE_ALONE: Duration = Duration::from_millis(25);
 
 /// The same in DynamoDB, where each question is paid for, and a shard takes five a second.
-pub const HEAD_PAUSE_SHARED: Duration = Duration::from_millis(250);
+pub(crate) const HEAD_PAUSE_SHARED: Duration = Duration::from_millis(250);
 
 /// How often it is looked whether another process has given the lease back.
-pub const LEASE_PAUSE: Duration = Duration::from_secs(5);
+pub(crate) const LEASE_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often it is looked what operators ask for of parked changes.
 const ORDERS_PAUSE: Duration = Duration::from_secs(1);
@@ -56,20 +56,20 @@ const DELIVERIES_PAUSE: Duration = Duration::from_secs(1);
 const SYSTEMS_PAUSE: Duration = Duration::from_millis(500);
 
 /// The longest wait after the store failed.
-pub const AWAY_PAUSE_MAX: Duration = Duration::from_secs(16);
+pub(crate) const AWAY_PAUSE_MAX: Duration = Duration::from_secs(16);
 
 /// How long the lease may take to be given back at the end.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// What happens while changes of a system are followed, into log and figures.
-pub struct Noticed {
+pub(crate) struct Noticed {
     system: String,
     service: Option<Arc<Service>>,
 }
 
 impl Noticed {
     /// Of a system; without a service there are no figures.
-    pub fn new(system: &str, service: Option<Arc<Service>>) -> Self {
+    pub(crate) fn new(system: &str, service: Option<Arc<Service>>) -> Self {
         Noticed {
             system: system.to_owned(),
             service,
@@ -85,7 +85,7 @@ impl Noticed {
 
 impl Noticed {
     /// Says how far words are followed: the newest change that a page had.
-    pub fn searched(&self, newest_at: Option<i64>) {
+    pub(crate) fn searched(&self, newest_at: Option<i64>) {
         if let Some(service) = &self.service {
             service.metrics().searched(&self.system, lag_of(newest_at));
         }
@@ -174,14 +174,14 @@ impl WebhookObserver for Noticed {
 }
 
 /// The following of a service's systems.
-pub struct Following {
+pub(crate) struct Following {
     ending: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 impl Following {
     /// Ends it: what runs is left where it is, and the lease given back.
-    pub async fn end(self) {
+    pub(crate) async fn end(self) {
         // Nobody listens where it ended by itself.
         let _ = self.ending.send(true);
         let _ = tokio::time::timeout(END_TIME_MAX, self.task).await;
@@ -200,7 +200,7 @@ struct FollowedSystem {
 /// # Errors
 ///
 /// Where the store fails, or the table has no stream that can be followed.
-pub async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
+pub(crate) async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
     let unheard: Arc<dyn TriggerObserver> = Arc::new(Noticed::new("", None));
     Ticker::start_all(engine, &unheard, now()).await?;
     if engine.model().followed_changes().next().is_none() {
@@ -211,7 +211,7 @@ pub async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
 }
 
 /// Follows the changes of every system of a service, from now on. Searches wait for their index as soon as this has returned.
-pub async fn start(
+pub(crate) async fn start(
     service: Arc<Service>,
     company: Company,
     webhooks: Arc<WebhookDeployment>,
@@ -508,7 +508,7 @@ fn lag_of(newest_at: Option<i64>) -> i64 {
 }
 
 /// How late the stream may be after a scan: a process that is alone reads its own.
-pub fn stream_late_millis(company: Company) -> i64 {
+pub(crate) fn stream_late_millis(company: Company) -> i64 {
     match company {
         Company::Shared => STREAM_LATE_MILLIS,
         Company::Alone => 0,
@@ -571,7 +571,7 @@ async fn tick_write(ticker: &mut Ticker) -> Result<(), FollowError> {
 }
 
 /// One who runs writes after changes. What is shared is DynamoDB, whose indexes may be behind.
-pub async fn start_triggers(
+pub(crate) async fn start_triggers(
     engine: &Arc<Engine>,
     observer: Arc<dyn TriggerObserver>,
     company: Company,
@@ -625,7 +625,7 @@ async fn follow_while_held(
 }
 
 /// Follows one system until it is asked to end, or, once, up to what there was when it began.
-pub async fn follow_alone(
+pub(crate) async fn follow_alone(
     engine: Arc<Engine>,
     company: Company,
     sent_by: Option<Arc<dyn PostWebhook>>,
@@ -678,7 +678,7 @@ pub async fn follow_alone(
 }
 
 /// Counts what there was when it began, and builds what is to be built.
-pub async fn tally_once(engine: &Arc<Engine>, company: Company) -> Result<(), FollowError> {
+pub(crate) async fn tally_once(engine: &Arc<Engine>, company: Company) -> Result<(), FollowError> {
     if engine.model().tallies.is_empty() {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use crate::store::now;
 /// # Errors
 ///
 /// Where one cannot be, or nothing is followed.
-pub fn check_lakes<'m>(
+pub(crate) fn check_lakes<'m>(
     place: &LakePlace,
     follows: bool,
     models: impl Iterator<Item = &'m Arc<Model>>,
@@ -38,7 +38,7 @@ pub fn check_lakes<'m>(
 }
 
 /// Brings the changes of a system into its lake.
-pub async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place: Option<LakePlace>) {
+pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place: Option<LakePlace>) {
     let Some(place) = place else { return };
     let model = engine.model();
     let files = match place.of_system(&model.name).files() {
@@ -78,7 +78,7 @@ pub async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place: Option
 }
 
 /// Says in the log what a step brought.
-pub fn say_step(system: &str, step: &LakeStep) {
+pub(crate) fn say_step(system: &str, step: &LakeStep) {
     let (changes, misfits) = (step.appended.changes, step.appended.misfits);
     if step.is_snapshot {
         tracing::info!(system, rows = changes, "the lake has every row");

@@ -14,6 +14,7 @@ mod place;
 mod private_file;
 mod progress;
 mod report;
+mod report_format;
 mod request;
 mod retention;
 mod search_following;
@@ -116,7 +117,7 @@ fn main() -> ExitCode {
 
 /// The exit codes, as `--help` states them.
 mod exit {
-    pub const CLEAN: u8 = 0;
-    pub const FINDINGS: u8 = 1;
-    pub const USAGE: u8 = 2;
+    pub(crate) const CLEAN: u8 = 0;
+    pub(crate) const FINDINGS: u8 = 1;
+    pub(crate) const USAGE: u8 = 2;
 }

@@ -10,14 +10,14 @@ use crate::{commands, exit, source};
 
 /// What becomes of a model with errors of design rules.
 #[derive(Clone, Copy, clap::Args)]
-pub struct ErrorArgs {
+pub(crate) struct ErrorArgs {
     /// Run the model even though design rules find errors in it. Callers will run into what they find.
     #[arg(long)]
     pub accept_errors: bool,
 }
 
 /// Reads and resolves a model, whatever design rules say of it. What is wrong with it is shown, and the exit code says so.
-pub fn load(path: &Path) -> Result<Model, ExitCode> {
+pub(crate) fn load(path: &Path) -> Result<Model, ExitCode> {
     let source = decode(path)?;
     let loaded = singlet_model::load(&source);
     match loaded.model.filter(|_| !loaded.diagnostics.has_errors()) {
@@ -27,7 +27,7 @@ pub fn load(path: &Path) -> Result<Model, ExitCode> {
 }
 
 /// Reads a model to run it: one in which design rules find errors only if they are accepted.
-pub fn load_sound(path: &Path, accept_errors: bool) -> Result<Model, ExitCode> {
+pub(crate) fn load_sound(path: &Path, accept_errors: bool) -> Result<Model, ExitCode> {
     let model = load(path)?;
     let source = decode(path)?;
     let errors = design_errors(&source);
@@ -49,7 +49,7 @@ pub fn load_sound(path: &Path, accept_errors: bool) -> Result<Model, ExitCode> {
 }
 
 /// The errors that design rules find, of a model that has none of the language.
-pub fn design_errors(source: &Source) -> Vec<Diagnostic> {
+pub(crate) fn design_errors(source: &Source) -> Vec<Diagnostic> {
     let found = singlet_lint::check(singlet_model::load(source)).into_sorted();
     let errors = found
         .into_iter()
@@ -58,12 +58,12 @@ pub fn design_errors(source: &Source) -> Vec<Diagnostic> {
 }
 
 /// The way out for a model that design rules find errors in.
-pub fn accepting_help() -> &'static str {
+pub(crate) fn accepting_help() -> &'static str {
     "help: correct the model; `--accept-errors` runs it all the same"
 }
 
 /// Reads and resolves a model, and keeps its text to show places in it.
-pub fn load_with_source(path: &Path) -> Result<(Model, Source), ExitCode> {
+pub(crate) fn load_with_source(path: &Path) -> Result<(Model, Source), ExitCode> {
     let model = load(path)?;
     Ok((model, decode(path)?))
 }
@@ -74,7 +74,7 @@ fn decode(path: &Path) -> Result<Source, ExitCode> {
 }
 
 /// Says why a command cannot be carried out.
-pub fn fail(reason: &str) -> ExitCode {
+pub(crate) fn fail(reason: &str) -> ExitCode {
     eprintln!("error: {reason}");
     ExitCode::from(exit::USAGE)
 }

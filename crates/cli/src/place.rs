@@ -17,7 +17,7 @@ use crate::sweep::{self, Sweeping};
 
 /// What goes on beside a store of this process while it is served.
 #[derive(Debug)]
-pub struct Upkeep {
+pub(crate) struct Upkeep {
     _operator: Option<Operator>,
     _sweeping: Sweeping,
     store: EmbeddedStore,
@@ -25,14 +25,14 @@ pub struct Upkeep {
 
 impl Upkeep {
     /// The store that is looked after.
-    pub fn store(&self) -> &EmbeddedStore {
+    pub(crate) fn store(&self) -> &EmbeddedStore {
         &self.store
     }
 }
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// Gone with the process.
     Memory,
     /// In a folder.
@@ -48,7 +48,7 @@ pub enum Place {
 
 impl Place {
     /// `memory`, `embedded:DIR` or `dynamodb`.
-    pub fn parse(text: &str, endpoint_url: Option<String>, region: Option<String>) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, endpoint_url: Option<String>, region: Option<String>) -> Result<Self, String> {
         let place = match text.split_once(':') {
             None if text == "memory" => Place::Memory,
             None if text == "dynamodb" => return Ok(Place::DynamoDb { endpoint_url, region }),
@@ -67,7 +67,7 @@ impl Place {
     }
 
     /// The folder of the data.
-    pub fn folder(&self) -> Option<&Path> {
+    pub(crate) fn folder(&self) -> Option<&Path> {
         match self {
             Place::Folder(folder) => Some(folder),
             _ => None,
@@ -75,7 +75,7 @@ impl Place {
     }
 
     /// In words.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self {
             Place::Memory => "in memory, gone at the end".to_owned(),
             Place::Folder(folder) => format!("in {}", folder.display()),
@@ -88,12 +88,12 @@ impl Place {
     }
 
     /// Opens the store.
-    pub async fn open(&self) -> Result<Arc<dyn Store>, String> {
+    pub(crate) async fn open(&self) -> Result<Arc<dyn Store>, String> {
         Ok(self.open_in_company().await?.0)
     }
 
     /// Opens the store, and says whether others are at work on the data. A folder that a service has open is worked on by asking it.
-    pub async fn open_in_company(&self) -> Result<(Arc<dyn Store>, Company), String> {
+    pub(crate) async fn open_in_company(&self) -> Result<(Arc<dyn Store>, Company), String> {
         if let Place::Folder(folder) = self
             && let Some(served) = ServedStore::connect(folder).await?
         {
@@ -116,7 +116,7 @@ impl Place {
 
     /// Opens the store for a process that serves it: expired rows are removed and operators are answered for as long as what
     /// comes with it is held. DynamoDB does the one by itself and has others for the other.
-    pub async fn open_to_serve(&self) -> Result<(Arc<dyn Store>, Option<Upkeep>), String> {
+    pub(crate) async fn open_to_serve(&self) -> Result<(Arc<dyn Store>, Option<Upkeep>), String> {
         let (store, folder) = match self {
             Place::Memory => (EmbeddedStore::memory().map_err(|error| error.to_string())?, None),
             Place::Folder(folder) => (open_folder(folder)?, Some(folder)),
@@ -137,7 +137,7 @@ impl Place {
     }
 
     /// What a store says, with the place where it was asked.
-    pub fn failed(&self, error: &StoreError) -> String {
+    pub(crate) fn failed(&self, error: &StoreError) -> String {
         match self {
             Place::DynamoDb {
                 endpoint_url: Some(url),
@@ -149,7 +149,7 @@ impl Place {
     }
 
     /// Whether others may be at work on the data that this process opens: a folder has one process.
-    pub fn company(&self) -> Company {
+    pub(crate) fn company(&self) -> Company {
         match self {
             Place::Memory | Place::Folder(_) => Company::Alone,
             Place::DynamoDb { .. } => Company::Shared,
@@ -157,7 +157,7 @@ impl Place {
     }
 
     /// Whether tables are made where they are missing: never in DynamoDB, where a table is somebody's decision.
-    pub fn makes_tables(&self) -> bool {
+    pub(crate) fn makes_tables(&self) -> bool {
         !matches!(self, Place::DynamoDb { .. })
     }
 }

@@ -10,7 +10,7 @@ const OTHERS: u32 = 0o077;
 
 /// Who may read a file that holds a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readers {
+pub(crate) enum Readers {
     /// Its owner.
     OwnerAlone,
     /// Also its group and others, as the deployment says: mounted secrets often are so.
@@ -19,7 +19,7 @@ pub enum Readers {
 
 impl Readers {
     /// Refuses a file that others can read, unless that is meant. One that is missing is for its reader to name.
-    pub fn check(self, path: &Path) -> Result<(), String> {
+    pub(crate) fn check(self, path: &Path) -> Result<(), String> {
         let Some(mode) = mode_for_others(path).filter(|_| self == Readers::OwnerAlone) else {
             return Ok(());
         };
@@ -31,7 +31,7 @@ impl Readers {
 }
 
 /// Makes a folder and those above it that are missing, for their owner alone. One that is there stays as it is.
-pub fn create_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -40,22 +40,22 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Writes a file that is not there yet.
-pub fn create_new(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn create_new(path: &Path, text: &str) -> io::Result<()> {
     private().create_new(true).open(path)?.write_all(text.as_bytes())
 }
 
 /// Begins a file anew. One that is there keeps its mode.
-pub fn create(path: &Path) -> io::Result<File> {
+pub(crate) fn create(path: &Path) -> io::Result<File> {
     private().create(true).truncate(true).open(path)
 }
 
 /// Goes on at the end of a file, which is made where it is not there.
-pub fn append(path: &Path) -> io::Result<File> {
+pub(crate) fn append(path: &Path) -> io::Result<File> {
     private().create(true).append(true).open(path)
 }
 
 /// Says in the log where others can look into a folder of data that somebody else made. Its mode is not ours to change.
-pub fn warn_of_others(folder: &Path) {
+pub(crate) fn warn_of_others(folder: &Path) {
     if let Some(mode) = mode_for_others(folder) {
         let folder = folder.display();
         tracing::warn!(

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar over the bytes of a file on the terminal, with a message; nothing where nobody watches.
-pub fn bytes_bar(length: u64) -> ProgressBar {
+pub(crate) fn bytes_bar(length: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -17,7 +17,7 @@ pub fn bytes_bar(length: u64) -> ProgressBar {
 }
 
 /// A bar over things that are counted, on the terminal; nothing where nobody watches.
-pub fn count_bar(length: u64, unit: &str) -> ProgressBar {
+pub(crate) fn count_bar(length: u64, unit: &str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

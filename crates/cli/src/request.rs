@@ -10,7 +10,7 @@ use singlet_runtime::{Attributes, Caller, claim_from_text, claim_type, values};
 
 /// Who calls.
 #[derive(Args)]
-pub struct CallerArgs {
+pub(crate) struct CallerArgs {
     /// Who calls: the caller's id. Nobody, unless given.
     #[arg(long = "as", value_name = "ID")]
     id: Option<String>,
@@ -21,7 +21,7 @@ pub struct CallerArgs {
 
 impl CallerArgs {
     /// The caller that the flags say.
-    pub fn caller(&self, model: &Model) -> Result<Caller, String> {
+    pub(crate) fn caller(&self, model: &Model) -> Result<Caller, String> {
         let caller = match &self.id {
             Some(id) => Caller::with_id(id),
             None => Caller::anonymous(),
@@ -34,7 +34,7 @@ impl CallerArgs {
 }
 
 /// The read of that name.
-pub fn read_named<'m>(model: &'m Model, name: &str) -> Result<&'m Read, String> {
+pub(crate) fn read_named<'m>(model: &'m Model, name: &str) -> Result<&'m Read, String> {
     match named(model, name)? {
         Operation::Read(read) => Ok(read),
         Operation::Write(_) => Err(format!("`{name}` is a write")),
@@ -43,7 +43,7 @@ pub fn read_named<'m>(model: &'m Model, name: &str) -> Result<&'m Read, String> 
 
 /// A read or a write.
 #[derive(Clone, Copy)]
-pub enum Operation<'m> {
+pub(crate) enum Operation<'m> {
     /// A read.
     Read(&'m Read),
     /// A write.
@@ -51,7 +51,7 @@ pub enum Operation<'m> {
 }
 
 /// The read or write of that name.
-pub fn named<'m>(model: &'m Model, name: &str) -> Result<Operation<'m>, String> {
+pub(crate) fn named<'m>(model: &'m Model, name: &str) -> Result<Operation<'m>, String> {
     if let Some(read) = model.reads.iter().find(|read| read.name == name) {
         return Ok(Operation::Read(read));
     }
@@ -65,7 +65,7 @@ pub fn named<'m>(model: &'m Model, name: &str) -> Result<Operation<'m>, String> 
 }
 
 /// Arguments, each `name=value`, or `name:=JSON` for lists, maps and null.
-pub fn arguments(operation: &str, known: &[Argument], given: &[String]) -> Result<Attributes, String> {
+pub(crate) fn arguments(operation: &str, known: &[Argument], given: &[String]) -> Result<Attributes, String> {
     let mut args = Attributes::new();
     for pair in given {
         let (name, text) = pair
@@ -94,13 +94,13 @@ pub fn arguments(operation: &str, known: &[Argument], given: &[String]) -> Resul
 }
 
 /// Claims by the model's names, each `name=value`.
-pub fn claims(callers: &Callers, given: &[String]) -> Result<Attributes, String> {
+pub(crate) fn claims(callers: &Callers, given: &[String]) -> Result<Attributes, String> {
     let mut claims = Attributes::new();
     for pair in given {
         let (name, text) = pair
             .split_once('=')
             .ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
-        let ty = claim_type(callers, name)?;
+        let ty = claim_type(callers, name).map_err(|error| error.to_string())?;
         let value = claim_from_text(text, &ty).map_err(|invalid| format!("`{name}`: {invalid}"))?;
         claims.insert(name.to_owned(), value);
     }

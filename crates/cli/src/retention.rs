@@ -20,7 +20,7 @@ const LOOK_PAUSE: Duration = Duration::from_secs(60);
 const LATE_SECONDS: i64 = 24 * 60 * 60;
 
 /// What is kept where nobody knows who follows: everything that may be needed.
-pub fn for_anybody() -> Retention {
+pub(crate) fn for_anybody() -> Retention {
     let usual = Retention::default();
     Retention {
         age_min: usual.age_max,
@@ -30,7 +30,7 @@ pub fn for_anybody() -> Retention {
 
 /// The looking after a store; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Keeping(JoinHandle<()>);
+pub(crate) struct Keeping(JoinHandle<()>);
 
 impl Drop for Keeping {
     fn drop(&mut self) {
@@ -39,7 +39,7 @@ impl Drop for Keeping {
 }
 
 /// Has a store keep what the followers of the systems still need, from now on.
-pub fn start(store: EmbeddedStore, service: Arc<Service>) -> Keeping {
+pub(crate) fn start(store: EmbeddedStore, service: Arc<Service>) -> Keeping {
     Keeping(tokio::spawn(async move {
         let mut known = BTreeSet::new();
         loop {

@@ -22,7 +22,7 @@ const HEAD_PAUSE_ALONE: Duration = Duration::from_millis(25);
 
 /// Where the indexes of a service lie.
 #[derive(Clone, Debug)]
-pub enum SearchPlace {
+pub(crate) enum SearchPlace {
     /// In memory, as the rows.
     Memory,
     /// In a folder, each under its system's name.
@@ -33,7 +33,7 @@ pub enum SearchPlace {
 
 impl SearchPlace {
     /// Beside the data, unless a folder is named.
-    pub fn of(place: &Place, named: Option<&Path>) -> Self {
+    pub(crate) fn of(place: &Place, named: Option<&Path>) -> Self {
         match (named, place) {
             (Some(folder), _) => SearchPlace::Folder(folder.to_owned()),
             (None, Place::Memory) => SearchPlace::Memory,
@@ -48,7 +48,7 @@ impl SearchPlace {
     /// # Errors
     ///
     /// Where it cannot be made.
-    pub fn prepare(&self) -> Result<(), String> {
+    pub(crate) fn prepare(&self) -> Result<(), String> {
         let SearchPlace::Folder(folder) = self else {
             return Ok(());
         };
@@ -72,7 +72,7 @@ fn follower(engine: &Engine, place: IndexPlace, late_millis: i64) -> SearchFollo
 
 /// Has a system's searches answered from an index that somebody is about to follow its rows into; nothing where it has no searches, or no
 /// place for their words.
-pub fn begin(engine: &Engine, company: Company, place: &SearchPlace) -> Option<SearchFollower> {
+pub(crate) fn begin(engine: &Engine, company: Company, place: &SearchPlace) -> Option<SearchFollower> {
     let model = engine.model();
     if model.searches.is_empty() {
         return None;
@@ -90,7 +90,12 @@ pub fn begin(engine: &Engine, company: Company, place: &SearchPlace) -> Option<S
 }
 
 /// Follows the words of a system's rows.
-pub async fn search_for_ever(engine: &Engine, noticed: &Noticed, company: Company, words: Option<SearchFollower>) {
+pub(crate) async fn search_for_ever(
+    engine: &Engine,
+    noticed: &Noticed,
+    company: Company,
+    words: Option<SearchFollower>,
+) {
     let (model, Some(mut words)) = (engine.model(), words) else {
         return;
     };
@@ -128,7 +133,7 @@ pub async fn search_for_ever(engine: &Engine, noticed: &Noticed, company: Compan
 /// # Errors
 ///
 /// Where the rows cannot be read.
-pub async fn search_rows_once(engine: &Engine) -> Result<(), SearchError> {
+pub(crate) async fn search_rows_once(engine: &Engine) -> Result<(), SearchError> {
     let mut words = follower(engine, IndexPlace::Memory, 0);
     words.follow_to_head(&now).await?;
     engine.search_by(words.served());

@@ -10,7 +10,7 @@ const SWEEP_PAUSE: Duration = Duration::from_secs(60);
 
 /// The sweeping of a store; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Sweeping(JoinHandle<()>);
+pub(crate) struct Sweeping(JoinHandle<()>);
 
 impl Drop for Sweeping {
     fn drop(&mut self) {
@@ -19,7 +19,7 @@ impl Drop for Sweeping {
 }
 
 /// Removes expired rows and old changes now and then.
-pub fn start(store: EmbeddedStore) -> Sweeping {
+pub(crate) fn start(store: EmbeddedStore) -> Sweeping {
     Sweeping(tokio::spawn(async move {
         loop {
             tokio::time::sleep(sweep_pause()).await;

@@ -24,14 +24,14 @@ enum OneOrSeveral {
 
 /// Sends the webhooks of all systems of a deployment.
 #[derive(Debug)]
-pub struct WebhookDeployment {
+pub(crate) struct WebhookDeployment {
     secrets: BTreeMap<String, BTreeMap<String, WebhookSecrets>>,
     reach: Reach,
 }
 
 impl WebhookDeployment {
     /// As the flags say; the file is TOML, a table for each system.
-    pub fn read(secrets: Option<&Path>, anywhere: bool, readers: Readers) -> Result<Self, String> {
+    pub(crate) fn read(secrets: Option<&Path>, anywhere: bool, readers: Readers) -> Result<Self, String> {
         let mut read = BTreeMap::new();
         if let Some(path) = secrets {
             let shown = path.display();
@@ -64,7 +64,7 @@ impl WebhookDeployment {
 
     /// Who sends the webhooks of a system; none where the model has none. What cannot be sent is said before anything is served: an address
     /// that is none, or no secret for one. A webhook without an address is off.
-    pub fn client(&self, engine: &Engine) -> Result<Option<Arc<WebhookClient>>, String> {
+    pub(crate) fn client(&self, engine: &Engine) -> Result<Option<Arc<WebhookClient>>, String> {
         let model = engine.model();
         if model.webhooks.is_empty() {
             return Ok(None);
@@ -84,12 +84,13 @@ impl WebhookDeployment {
                 )));
             }
         }
-        let client = WebhookClient::new(secrets.cloned().unwrap_or_default(), self.reach, None)?;
+        let client = WebhookClient::new(secrets.cloned().unwrap_or_default(), self.reach, None)
+            .map_err(|error| error.to_string())?;
         Ok(Some(Arc::new(client)))
     }
 
     /// Says in the log which webhooks are sent, and where.
-    pub fn say_addresses(engine: &Engine) {
+    pub(crate) fn say_addresses(engine: &Engine) {
         let system = &engine.model().name;
         for webhook in &engine.model().webhooks {
             let name = &webhook.name;

@@ -35,7 +35,7 @@ impl CallerAsked {
                 Ok(ty) => claim_from_text(text, &ty)
                     .map_err(|invalid| ConsoleError::invalid(format!("`{name}`: {invalid}")))?,
                 Err(_) if name == "id" => Value::S(text.clone()),
-                Err(reason) => return Err(ConsoleError::invalid(reason)),
+                Err(unknown) => return Err(ConsoleError::invalid(unknown.to_string())),
             };
             caller = caller.with_claim(name, value);
         }

@@ -51,7 +51,7 @@ impl Asking<'_> {
     }
 
     /// Whether nothing is written from here.
-    pub fn is_read_only(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         self.console.settings.read_only || self.system.read_only
     }
 

@@ -67,7 +67,7 @@ impl Sessions {
     }
 
     /// Whether a browser may have another link said in the terminal: not again and again.
-    pub fn may_ask(&self, now: Instant) -> bool {
+    pub(crate) fn may_ask(&self, now: Instant) -> bool {
         let mut known = self.known(now);
         let may = known
             .last_asked

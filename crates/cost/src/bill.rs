@@ -11,7 +11,7 @@ use crate::sizes::Storage;
 /// The hours of a month of 30 days.
 pub const MONTH_HOURS: f64 = 30.0 * 24.0;
 /// How often a reader of the stream asks each shard, a second: as Singlet's own follower does.
-pub const STREAM_READS_PER_SECOND: f64 = 4.0;
+pub(crate) const STREAM_READS_PER_SECOND: f64 = 4.0;
 /// The write units a second that one shard of a stream carries.
 const SHARD_WRITE_UNITS_PER_SECOND: f64 = 1_000.0;
 
@@ -125,7 +125,7 @@ impl Bill {
     }
 
     /// As the model is billed, less what is free.
-    pub fn as_declared_net(&self) -> f64 {
+    pub(crate) fn as_declared_net(&self) -> f64 {
         match self.declared {
             None => self.on_demand_net(),
             Some(declared) => {
@@ -136,7 +136,7 @@ impl Bill {
     }
 
     /// As the model is billed, before anything is free.
-    pub fn as_declared(&self) -> f64 {
+    pub(crate) fn as_declared(&self) -> f64 {
         match self.declared {
             None => self.on_demand(),
             Some(declared) => declared.dollars + self.beside(),

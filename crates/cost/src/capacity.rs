@@ -8,7 +8,7 @@ use crate::operations::{Operation, Part};
 use crate::partitions::{KeyLoad, key_loads};
 
 /// The part of provisioned units that may be used before more are needed: what auto-scaling aims at unless told otherwise.
-pub const TARGET_UTILISATION: f64 = 0.7;
+pub(crate) const TARGET_UTILISATION: f64 = 0.7;
 
 /// What a model needs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -93,20 +93,20 @@ impl PlaceLoad {
 
 impl Capacity {
     /// What is to be provisioned in all.
-    pub fn provisioned_total(&self) -> PlaceUnits {
+    pub(crate) fn provisioned_total(&self) -> PlaceUnits {
         let all = self.places.iter().map(|place| place.provision);
         all.fold(PlaceUnits { read: 0, write: 0 }, PlaceUnits::plus)
     }
 
     /// Whether what the model provisions carries the average at every place.
-    pub fn carries_average(&self) -> bool {
+    pub(crate) fn carries_average(&self) -> bool {
         self.places
             .iter()
             .all(|place| place.holds().is_none_or(|(mean, _)| mean))
     }
 
     /// What the model provisions in all; nothing where it is billed on demand.
-    pub fn declared_total(&self) -> Option<PlaceUnits> {
+    pub(crate) fn declared_total(&self) -> Option<PlaceUnits> {
         let all: Option<Vec<PlaceUnits>> = self.places.iter().map(|place| place.declared).collect();
         Some(
             all?.into_iter()

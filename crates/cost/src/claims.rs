@@ -24,7 +24,7 @@ pub struct ClaimCheck {
 }
 
 /// Every claim about units and money that a model repeats.
-pub fn check_claims(model: &Model, operations: &[Operation], load: &Capacity, bill: &Bill) -> Vec<ClaimCheck> {
+pub(crate) fn check_claims(model: &Model, operations: &[Operation], load: &Capacity, bill: &Bill) -> Vec<ClaimCheck> {
     let claims = &model.table.claims;
     let mut all = Vec::new();
     if let Some((said, _)) = &claims.month_price {

@@ -26,18 +26,18 @@ mod sizes;
 mod text;
 mod writes;
 
-pub use bill::{Bill, FreeBill, MONTH_HOURS, OperationBill, ProvisionedBill, STREAM_READS_PER_SECOND, month_bill};
-pub use capacity::{Capacity, PlaceLoad, PlaceUnits, TARGET_UTILISATION, UnitsRate, capacity};
-pub use claims::{ClaimCheck, check_claims};
+pub use bill::{Bill, FreeBill, MONTH_HOURS, OperationBill, ProvisionedBill, month_bill};
+pub use capacity::{Capacity, PlaceLoad, PlaceUnits, UnitsRate, capacity};
+pub use claims::ClaimCheck;
 pub use compare::{Changed, Comparison, compare_reports};
 pub use measured::{Difference, SCRAPES_BYTES_MAX, ScrapeError, measured_operations};
-pub use operations::{Growth, MONTH_SECONDS, Operation, OperationKind, PEAK_USUAL, Part, expected_operations};
+pub use operations::{Growth, MONTH_SECONDS, Operation, OperationKind, Part, expected_operations};
 pub use partitions::{AlikePartitions, KeyLoad, ShareSource, THROTTLED_SHARE, busiest_share, throttling_rate};
 pub use prices::{
     FreeTier, OnDemandPrices, Prices, PricesError, ProvisionedPrices, StoragePrices, StreamPrices, read_prices,
     region_prices,
 };
 pub use reads::expected_read_units;
-pub use report::{CostReport, FACTORS, capacity_assumptions, cost_report};
+pub use report::{CostReport, capacity_assumptions, cost_report};
 pub use sizes::{GB_BYTES, GUARD_BYTES_USUAL, OVERHEAD_BYTES, Storage, row_bytes, row_count, stored_bytes};
 pub use text::{capacity_text, comparison_text, cost_text, dollars, figure};

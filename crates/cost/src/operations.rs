@@ -10,7 +10,7 @@ use crate::{reads, writes};
 /// The seconds of a month of 30 days.
 pub const MONTH_SECONDS: f64 = 30.0 * 24.0 * 3600.0;
 /// How many times the average the busiest time has, where nobody says: a sixth of a day's requests in one hour.
-pub const PEAK_USUAL: f64 = 4.0;
+pub(crate) const PEAK_USUAL: f64 = 4.0;
 
 /// A read or a write, what one run of it consumes, and how often it runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,12 +91,12 @@ impl Operation {
     }
 
     /// Runs a second with that many times the estimates; none where nobody says.
-    pub fn rate_at(&self, factor: f64) -> Option<f64> {
+    pub(crate) fn rate_at(&self, factor: f64) -> Option<f64> {
         self.rate.map(|rate| self.growth.grown(rate, factor))
     }
 
     /// Runs a second at the busiest time, the same.
-    pub fn peak_at(&self, factor: f64) -> f64 {
+    pub(crate) fn peak_at(&self, factor: f64) -> f64 {
         self.growth.grown(self.peak, factor)
     }
 }

@@ -13,7 +13,7 @@ use crate::prices::Prices;
 use crate::sizes::{Storage, row_count, said_bytes};
 
 /// How many times the estimates a month is shown for.
-pub const FACTORS: [f64; 3] = [1.0, 10.0, 100.0];
+pub(crate) const FACTORS: [f64; 3] = [1.0, 10.0, 100.0];
 
 /// What a model costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -25,7 +25,7 @@ pub struct Storage {
 
 impl Storage {
     /// All of it, in gigabytes.
-    pub fn total_gb(&self) -> f64 {
+    pub(crate) fn total_gb(&self) -> f64 {
         (self.table_bytes + self.index_bytes.iter().sum::<f64>()) / GB_BYTES
     }
 

@@ -12,7 +12,7 @@ use crate::table::MarkdownTable;
 const REGION: &str = "us-east-1";
 
 /// What a model costs; nothing where no rate is estimated.
-pub fn model_cost(model: &Model) -> Option<CostReport> {
+pub(crate) fn model_cost(model: &Model) -> Option<CostReport> {
     let operations = expected_operations(model);
     let estimated = model.estimates.iter().any(|estimate| estimate.rate.is_some());
     let prices = region_prices(REGION).ok().filter(|_| estimated)?;
@@ -20,7 +20,7 @@ pub fn model_cost(model: &Model) -> Option<CostReport> {
 }
 
 /// The sentence above the tables.
-pub fn cost_sentence(report: &CostReport) -> String {
+pub(crate) fn cost_sentence(report: &CostReport) -> String {
     format!(
         "A month at the estimates, in {} at the prices of {}; `singlet cost` shows what it rests on.",
         report.region, report.prices_as_of
@@ -28,7 +28,7 @@ pub fn cost_sentence(report: &CostReport) -> String {
 }
 
 /// Each operation and what it takes, then all of it at several times the estimates, then the claims.
-pub fn cost_tables(report: &CostReport) -> String {
+pub(crate) fn cost_tables(report: &CostReport) -> String {
     let mut out = String::new();
     if let Some(month) = report.month() {
         let mut operations =
@@ -87,7 +87,7 @@ const WIDTH: usize = 640;
 const STYLE: &str = "text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328}.card{fill:#ffffff;stroke:#d0d7de}.bar{fill:#4f8fd0}.title{font-weight:600}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.card{fill:#0d1117;stroke:#30363d}.bar{fill:#3b6ea5}}";
 
 /// The dearest operations, and what is kept, as bars.
-pub fn cost_drawing(report: &CostReport) -> Option<String> {
+pub(crate) fn cost_drawing(report: &CostReport) -> Option<String> {
     let month = report.month()?;
     let mut lines: Vec<(&str, f64)> = month
         .operations

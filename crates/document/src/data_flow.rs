@@ -120,7 +120,7 @@ fn places<'f>(flows: &'f [ChangeFlow<'_>]) -> Vec<&'f str> {
 }
 
 /// The drawing. What depends on who runs it is dashed.
-pub fn flow_graph(model: &Model) -> Graph {
+pub(crate) fn flow_graph(model: &Model) -> Graph {
     let flows = flows(model);
     let places = places(&flows);
     let is_entity = |name: &str| flows.iter().any(|flow| flow.from == name);
@@ -152,7 +152,7 @@ pub fn flow_graph(model: &Model) -> Graph {
 }
 
 /// Where changes go, as Mermaid.
-pub fn flow_diagram(model: &Model) -> String {
+pub(crate) fn flow_diagram(model: &Model) -> String {
     let flows = flows(model);
     let places = places(&flows);
     let mut out = String::from("flowchart LR\n");
@@ -174,7 +174,7 @@ pub fn flow_diagram(model: &Model) -> String {
 }
 
 /// Where changes go, as a table; nothing where no change goes anywhere.
-pub fn flow_table(model: &Model) -> String {
+pub(crate) fn flow_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Rows of", "Go to", "What of them"]);
     for flow in flows(model) {
         table.row(vec![

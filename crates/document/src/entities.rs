@@ -12,7 +12,7 @@ use crate::table::{MarkdownTable, cell_lines};
 use crate::text;
 
 /// Every entity with the templates of its keys, on the table and on each index.
-pub fn key_chart(model: &Model) -> String {
+pub(crate) fn key_chart(model: &Model) -> String {
     let keys = model.table.key.iter().map(|key| inline_code(&key.name));
     let indexes = model.table.indexes.iter().map(|index| inline_code(&index.name));
     let mut table = MarkdownTable::new(["Entity".to_owned()].into_iter().chain(keys).chain(indexes));
@@ -44,7 +44,7 @@ fn entry(model: &Model, entity: &Entity, id: IndexId) -> String {
 }
 
 /// The attributes of an entity; for a mirror, which ones it carries.
-pub fn attribute_table(model: &Model, entity: &Entity) -> String {
+pub(crate) fn attribute_table(model: &Model, entity: &Entity) -> String {
     if let Some(mirror) = &entity.mirror {
         let of = inline_code(model.catalog.name(mirror.of));
         let names: Vec<String> = entity

@@ -1,7 +1,7 @@
 //! Text from a model, made safe for the four languages of a document. A name may hold anything.
 
 /// Text in a paragraph or a table's cell of Markdown.
-pub fn escape_markdown(text: &str) -> String {
+pub(crate) fn escape_markdown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for char in one_line(text).chars() {
         match char {
@@ -19,7 +19,7 @@ pub fn escape_markdown(text: &str) -> String {
 }
 
 /// Code within a line of Markdown, in a table or not.
-pub fn inline_code(text: &str) -> String {
+pub(crate) fn inline_code(text: &str) -> String {
     let text = one_line(text);
     // A table's cell ends at a bar even within a code span, and backslashes do not help there.
     if !text.contains(['|', '`']) && !text.is_empty() {
@@ -40,7 +40,7 @@ pub fn inline_code(text: &str) -> String {
 }
 
 /// A sentence of ours in which text of the model stands in backticks.
-pub fn escape_prose(text: &str) -> String {
+pub(crate) fn escape_prose(text: &str) -> String {
     let parts = text.split('`').enumerate();
     parts
         .map(|(number, part)| match number % 2 {
@@ -51,7 +51,7 @@ pub fn escape_prose(text: &str) -> String {
 }
 
 /// Text in a Mermaid diagram: what its grammar could take for itself is written as a number.
-pub fn escape_mermaid(text: &str) -> String {
+pub(crate) fn escape_mermaid(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in one_line(text).chars() {
         match char {
@@ -64,7 +64,7 @@ pub fn escape_mermaid(text: &str) -> String {
 }
 
 /// A word where Mermaid takes only letters, digits, `-` and `_`.
-pub fn mermaid_word(text: &str) -> String {
+pub(crate) fn mermaid_word(text: &str) -> String {
     let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     let word: String = text.chars().map(|char| if fits(char) { char } else { '_' }).collect();
     match word.starts_with(|first: char| first.is_ascii_alphabetic()) {
@@ -74,7 +74,7 @@ pub fn mermaid_word(text: &str) -> String {
 }
 
 /// Text in an element or an attribute of SVG.
-pub fn escape_xml(text: &str) -> String {
+pub(crate) fn escape_xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for char in one_line(text).chars() {
         match char {

@@ -58,7 +58,7 @@ fn parts<'m>(model: &'m Model, follows: &[FollowedWrite<'m>]) -> Vec<FlowPartici
 }
 
 /// The drawing.
-pub fn follower_graph(model: &Model) -> Graph {
+pub(crate) fn follower_graph(model: &Model) -> Graph {
     let follows = all(model);
     let parts = parts(model, &follows);
     let number = |name: &str| parts.iter().position(|known| known.name == name);
@@ -89,7 +89,7 @@ pub fn follower_graph(model: &Model) -> Graph {
 }
 
 /// What writes run after which, as Mermaid.
-pub fn follower_diagram(model: &Model) -> String {
+pub(crate) fn follower_diagram(model: &Model) -> String {
     let follows = all(model);
     let parts = parts(model, &follows);
     let mut out = String::from("flowchart TD\n");
@@ -119,7 +119,7 @@ fn makers(model: &Model, name: &str) -> String {
 }
 
 /// Each write that runs by itself; nothing where there is none.
-pub fn follower_table(model: &Model) -> String {
+pub(crate) fn follower_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Write", "Runs after", "Which these make"]);
     for (write, trigger) in model.triggers() {
         table.row(vec![
@@ -136,7 +136,7 @@ pub fn follower_table(model: &Model) -> String {
 }
 
 /// Each webhook; nothing where there is none.
-pub fn webhook_table(model: &Model) -> String {
+pub(crate) fn webhook_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Webhook", "Told after", "Which these make", "To", "What is told"]);
     for webhook in &model.webhooks {
         let sent: Vec<String> = webhook.sent().iter().map(|(name, _)| inline_code(name)).collect();

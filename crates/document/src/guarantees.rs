@@ -9,7 +9,7 @@ use crate::table::MarkdownTable;
 use crate::text;
 
 /// How a copy follows its source, in words.
-pub fn keeping_words(kept: Kept) -> &'static str {
+pub(crate) fn keeping_words(kept: Kept) -> &'static str {
     match kept {
         Kept::Transaction => "kept in the transaction that changes its source",
         Kept::Stream => "kept through the change stream, a moment later",
@@ -19,7 +19,7 @@ pub fn keeping_words(kept: Kept) -> &'static str {
 }
 
 /// The promises, one a row.
-pub fn guarantee_table(model: &Model) -> String {
+pub(crate) fn guarantee_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Promise", "Of", "What holds"]);
     for entity in &model.entities {
         for (promise, what) in of_entity(model, entity) {

@@ -9,7 +9,7 @@ use crate::table::MarkdownTable;
 use crate::text;
 
 /// A row for the table itself and for each index.
-pub fn index_table(model: &Model) -> String {
+pub(crate) fn index_table(model: &Model) -> String {
     let plans: Vec<ReadPlan> = model.reads.iter().map(|read| plan_read(model, read)).collect();
     let mut table = MarkdownTable::new([
         "Index",

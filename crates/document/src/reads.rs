@@ -11,7 +11,7 @@ use crate::table::{MarkdownTable, cell_lines};
 use crate::text;
 
 /// The access-pattern table: a row for each combination of optional arguments.
-pub fn access_patterns(model: &Model) -> String {
+pub(crate) fn access_patterns(model: &Model) -> String {
     let sizes = Sizes::of(model);
     let mut table = MarkdownTable::new([
         "Read",
@@ -215,6 +215,6 @@ pub fn route_text(route: &Route) -> String {
 }
 
 /// Who may, as the model says it.
-pub fn allow_text(model: &Model, allow: &Expr) -> String {
+pub(crate) fn allow_text(model: &Model, allow: &Expr) -> String {
     inline_code(&text::expression_text(model, allow))
 }

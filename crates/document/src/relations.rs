@@ -30,7 +30,7 @@ struct EntityRelation {
 
 /// The entity and the key attribute that an attribute names. One that is declared with the type of any other attribute only
 /// shares its type.
-pub fn refers_to<'a>(model: &Model, attribute: &'a Attribute) -> Option<(EntityId, &'a str)> {
+pub(crate) fn refers_to<'a>(model: &Model, attribute: &'a Attribute) -> Option<(EntityId, &'a str)> {
     let (entity, name) = attribute.reference.as_ref()?;
     let is_key = model.entity(*entity)?.is_key_attribute(name);
     is_key.then_some((*entity, name.as_str()))
@@ -74,7 +74,7 @@ fn is_key_alone(model: &Model, entity: &Entity, attribute: &Attribute) -> bool {
 }
 
 /// The drawing of a model's entities.
-pub fn relation_graph(model: &Model) -> Graph {
+pub(crate) fn relation_graph(model: &Model) -> Graph {
     let nodes = model.entities.iter().map(|entity| DrawnBox {
         title: entity.name.clone(),
         lines: key_lines(model, entity),
@@ -111,7 +111,7 @@ fn key_lines(model: &Model, entity: &Entity) -> Vec<String> {
 }
 
 /// A model's entities and their references, as Mermaid.
-pub fn relation_diagram(model: &Model) -> String {
+pub(crate) fn relation_diagram(model: &Model) -> String {
     let mut out = String::from("erDiagram\n");
     for (number, entity) in model.entities.iter().enumerate() {
         let _ = writeln!(out, "  e{number}[\"{}\"] {{", escape_mermaid(&entity.name));
@@ -149,7 +149,7 @@ pub fn relation_diagram(model: &Model) -> String {
 }
 
 /// Who refers to whom, and what a reference becomes.
-pub fn relation_table(model: &Model) -> String {
+pub(crate) fn relation_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Entity", "By", "Refers to", "How"]);
     for entity in &model.entities {
         if let Some(mirror) = &entity.mirror {

@@ -40,7 +40,7 @@ fn named(states: &States) -> Vec<&str> {
 }
 
 /// The drawing of an entity's states.
-pub fn state_graph(model: &Model, entity: &Entity, states: &States) -> Graph {
+pub(crate) fn state_graph(model: &Model, entity: &Entity, states: &States) -> Graph {
     let members = members(entity, states);
     let leaves = |name: &str| {
         let moved = states
@@ -93,7 +93,7 @@ pub fn state_graph(model: &Model, entity: &Entity, states: &States) -> Graph {
 }
 
 /// An entity's states and moves, as Mermaid.
-pub fn state_diagram(model: &Model, entity: &Entity, states: &States) -> String {
+pub(crate) fn state_diagram(model: &Model, entity: &Entity, states: &States) -> String {
     let members = members(entity, states);
     let mut out = String::from("stateDiagram-v2\n");
     for (number, name) in members.iter().enumerate() {
@@ -123,7 +123,7 @@ pub fn state_diagram(model: &Model, entity: &Entity, states: &States) -> String 
 }
 
 /// What the moves are, who makes them, and what holds in each state.
-pub fn state_tables(model: &Model, entity: &Entity, states: &States) -> String {
+pub(crate) fn state_tables(model: &Model, entity: &Entity, states: &States) -> String {
     let mut moves = MarkdownTable::new(["Move", "From", "To", "Made by"]);
     for known in &states.moves {
         moves.row(vec![

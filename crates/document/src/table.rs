@@ -2,7 +2,7 @@
 
 /// Rows under a head. Cells are Markdown already.
 #[derive(Debug)]
-pub struct MarkdownTable {
+pub(crate) struct MarkdownTable {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
@@ -51,7 +51,7 @@ impl MarkdownTable {
 }
 
 /// Several lines in one cell.
-pub fn cell_lines(lines: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn cell_lines(lines: impl IntoIterator<Item = String>) -> String {
     let lines: Vec<String> = lines.into_iter().filter(|line| !line.is_empty()).collect();
     lines.join("<br>")
 }

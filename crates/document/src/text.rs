@@ -8,12 +8,12 @@ use singlet_model::types::{LengthLimits, NumberLimits, Type};
 use crate::escape::inline_code;
 
 /// An expression.
-pub fn expression_text(model: &Model, expr: &Expr) -> String {
+pub(crate) fn expression_text(model: &Model, expr: &Expr) -> String {
     singlet_plan::show::expression_in(&model.catalog, expr)
 }
 
 /// A type with its limits: `string 1..200`.
-pub fn type_text(ty: &Type) -> String {
+pub(crate) fn type_text(ty: &Type) -> String {
     let limits = match ty {
         Type::Text(limits) => {
             let pattern = limits.pattern.as_ref().map(|pattern| format!("/{pattern}/"));
@@ -72,7 +72,7 @@ fn numbers(limits: &NumberLimits) -> String {
 }
 
 /// The templates of one key attribute, one for each condition.
-pub fn template_texts(model: &Model, choices: &[KeyChoice], attribute: &str) -> Vec<String> {
+pub(crate) fn template_texts(model: &Model, choices: &[KeyChoice], attribute: &str) -> Vec<String> {
     let shown = |choice: &KeyChoice| {
         let template = choice.template(attribute)?;
         let when = choice
@@ -85,7 +85,7 @@ pub fn template_texts(model: &Model, choices: &[KeyChoice], attribute: &str) -> 
 }
 
 /// What an index's entries carry.
-pub fn projection_text(projection: &Projection) -> String {
+pub(crate) fn projection_text(projection: &Projection) -> String {
     match projection {
         Projection::All => "everything".to_owned(),
         Projection::Keys => "keys only".to_owned(),
@@ -97,7 +97,7 @@ pub fn projection_text(projection: &Projection) -> String {
 }
 
 /// How capacity is paid for.
-pub fn billing_text(table: &Table) -> String {
+pub(crate) fn billing_text(table: &Table) -> String {
     let Billing::Provisioned { read, write } = table.billing else {
         return "on demand".to_owned();
     };

@@ -16,7 +16,7 @@ use crate::table::MarkdownTable;
 use crate::text;
 
 /// A line for each operation.
-pub fn write_table(model: &Model) -> String {
+pub(crate) fn write_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Write", "Route", "Who may", "Actions", "Write units", "Of which"]);
     for (write, cost) in model.writes.iter().zip(write_costs(model)) {
         let actions = match write.bulk {
@@ -51,7 +51,7 @@ fn units(cost: &WriteCost) -> String {
 }
 
 /// One operation in full.
-pub fn write_section(model: &Model, write: &Write) -> String {
+pub(crate) fn write_section(model: &Model, write: &Write) -> String {
     let plan = plan_write(model, write);
     let mut out = format!("### {}\n\n", escape_markdown(&write.name));
     if let Some(http) = &write.http {

@@ -107,7 +107,7 @@ impl Document {
     }
 
     /// The name at a place.
-    pub fn occurrence_at(&self, offset: usize) -> Option<NameOccurrence> {
+    pub(crate) fn occurrence_at(&self, offset: usize) -> Option<NameOccurrence> {
         let found = self.occurrences().into_iter();
         found
             .filter(|one| span_touches(one.span, offset))

@@ -31,10 +31,10 @@ pub use encoder::key_attributes;
 pub use types::{Lack, Numbers, Range, TypeFace};
 
 /// The version of the encoders of keys: raised when the same template and value give another key than before.
-pub const ENCODERS: u32 = 1;
+pub(crate) const ENCODERS: u32 = 1;
 
 /// The version of a table whose guards hold hashed values.
-pub const ENCODERS_OF_HASHED_GUARDS: u32 = 2;
+pub(crate) const ENCODERS_OF_HASHED_GUARDS: u32 = 2;
 
 /// The stored side of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,8 +156,8 @@ impl Face {
     /// # Errors
     ///
     /// Where it is none, or one of a later version.
-    pub fn from_text(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|error| error.to_string())
+    pub fn from_text(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
     }
 
     /// What stands for the whole face: two models with one hash store rows alike.

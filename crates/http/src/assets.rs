@@ -9,7 +9,7 @@ use axum::response::Response;
 use crate::system::System;
 
 /// What pages of the service may load: themselves, and nothing from elsewhere.
-pub const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+pub(crate) const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 

@@ -3,7 +3,7 @@
 use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::StreamExt;
-use singlet_runtime::values::Tree;
+use singlet_runtime::values::{JsonError, Tree};
 
 use crate::admission::RequestBytes;
 use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
@@ -32,7 +32,7 @@ pub(crate) async fn body_object(
     }
     media_type(headers)?;
     held.cover(taken_apart_bytes(&bytes))?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned());
+    let text = std::str::from_utf8(&bytes).map_err(|_| JsonError::NoText);
     match text.and_then(Tree::parse) {
         Ok(Tree::Object(members)) => Ok(members),
         Ok(_) => {

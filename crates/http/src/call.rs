@@ -418,7 +418,7 @@ fn options(allow: &str) -> Response {
 }
 
 /// The header with which a client asks what a request consumed.
-pub const DEBUG: HeaderName = HeaderName::from_static("singlet-debug");
+pub(crate) const DEBUG: HeaderName = HeaderName::from_static("singlet-debug");
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use crate::refusals::version_differs;
 const TAGS_MAX: usize = 32;
 
 /// The version of a row of an entity.
-pub fn row_version(entity: &Entity, row: &Value) -> Option<Number> {
+pub(crate) fn row_version(entity: &Entity, row: &Value) -> Option<Number> {
     let attribute = entity
         .attributes
         .iter()
@@ -31,7 +31,7 @@ pub fn version_tag(version: Number) -> Option<HeaderValue> {
 /// # Errors
 ///
 /// Where one of them is not as it should be, or both are there.
-pub fn precondition_of(headers: &HeaderMap) -> Result<Precondition, Problem> {
+pub(crate) fn precondition_of(headers: &HeaderMap) -> Result<Precondition, Problem> {
     let wrong = |name: &str, detail: &str| {
         let place = RequestPlace::Header(name.to_owned());
         Problem::invalid(FieldErrors::one(FieldError::new(place, detail)))
@@ -102,7 +102,7 @@ pub fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The longest idempotency key, in characters.
-pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
+pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 
 /// The idempotency key of a request: a string in quotes, as the draft has it, or bare.
 ///

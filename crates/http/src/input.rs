@@ -4,7 +4,7 @@ use singlet_item::Value;
 use singlet_model::diagnostic::nearest;
 use singlet_model::model::Argument;
 use singlet_model::types::{ObjectType, Type};
-use singlet_runtime::values::{NESTING_MAX, Tree};
+use singlet_runtime::values::{Invalid, NESTING_MAX, Tree};
 use singlet_runtime::{Attributes, values};
 
 use crate::problem::{FieldError, FieldErrors, RequestPlace};
@@ -14,15 +14,15 @@ use crate::problem::{FieldError, FieldErrors, RequestPlace};
 /// # Errors
 ///
 /// What is wrong with it.
-pub fn argument_from_text(text: &str, ty: &Type) -> Result<Value, String> {
+pub(crate) fn argument_from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
     match ty {
         Type::Unknown => Ok(Value::S(text.to_owned())),
-        ty => values::from_text(text, ty).map_err(|invalid| invalid.to_string()),
+        ty => values::from_text(text, ty),
     }
 }
 
 /// The arguments of a path.
-pub fn path_arguments(
+pub(crate) fn path_arguments(
     variables: &[(&str, String)],
     known: &[Argument],
     args: &mut Attributes,
@@ -34,14 +34,17 @@ pub fn path_arguments(
         };
         match argument_from_text(text, &arg.ty) {
             Ok(value) => drop(args.insert(arg.name.clone(), value)),
-            Err(detail) => errors.push(FieldError::new(RequestPlace::Path(arg.name.clone()), detail)),
+            Err(invalid) => errors.push(FieldError::new(
+                RequestPlace::Path(arg.name.clone()),
+                invalid.to_string(),
+            )),
         }
     }
 }
 
 /// An argument that a patch made, and whether null clears it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Patched {
+pub(crate) struct Patched {
     /// The argument.
     pub name: String,
     /// Whether the attribute may be absent.
@@ -49,7 +52,7 @@ pub struct Patched {
 }
 
 /// The arguments of a body.
-pub fn body_arguments(
+pub(crate) fn body_arguments(
     body: &[(String, Tree)],
     known: &[Argument],
     patched: &[Patched],

@@ -14,7 +14,7 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 
 /// A path in which variables stand for attributes of the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
+pub(crate) struct Location {
     path: String,
     /// Variable and attribute.
     variables: Vec<(String, String)>,

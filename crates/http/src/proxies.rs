@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use axum::http::{HeaderMap, HeaderName, header};
 
+use crate::SetupError;
+
 /// How many addresses of a chain are looked at.
 const HOPS_MAX: usize = 16;
 
@@ -33,7 +35,7 @@ impl Proxies {
     /// # Errors
     ///
     /// Where one is neither.
-    pub fn from_networks<S: AsRef<str>>(texts: &[S]) -> Result<Self, String> {
+    pub fn from_networks<S: AsRef<str>>(texts: &[S]) -> Result<Self, SetupError> {
         let networks = texts
             .iter()
             .map(|text| text.as_ref().parse())
@@ -96,10 +98,10 @@ impl Network {
 }
 
 impl FromStr for Network {
-    type Err = String;
+    type Err = SetupError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no proxy: write an address, or a network such as `10.0.0.0/8`");
+    fn from_str(text: &str) -> Result<Self, SetupError> {
+        let wrong = || SetupError::ProxyForm(text.to_owned());
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),

@@ -183,7 +183,12 @@ impl QueryParameters {
             };
             match argument_from_text(text, &arg.ty) {
                 Ok(value) => drop(args.insert(arg.name.clone(), value)),
-                Err(detail) => errors.push(FieldError::new(RequestPlace::Query(parameter.name.clone()), detail)),
+                Err(invalid) => {
+                    errors.push(FieldError::new(
+                        RequestPlace::Query(parameter.name.clone()),
+                        invalid.to_string(),
+                    ));
+                }
             }
         }
     }
@@ -225,7 +230,7 @@ impl QueryParameters {
     }
 
     /// The query with another cursor, encoded.
-    pub fn with_cursor(&self, cursor: &str) -> String {
+    pub(crate) fn with_cursor(&self, cursor: &str) -> String {
         let kept = self.sent.iter().filter(|(name, _)| name != "cursor");
         let pairs = kept
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -236,7 +241,7 @@ impl QueryParameters {
 }
 
 /// Whether a read answers in pages.
-pub fn answers_pages(read: &Read) -> bool {
+pub(crate) fn answers_pages(read: &Read) -> bool {
     let rows = read
         .selection
         .as_ref()

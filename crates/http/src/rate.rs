@@ -14,7 +14,7 @@ const CALLERS_MAX: usize = 100_000;
 
 /// The limit of one system.
 #[derive(Debug)]
-pub struct RateLimit {
+pub(crate) struct RateLimit {
     count: u32,
     window: Duration,
     started: Instant,

@@ -29,6 +29,7 @@ use crate::paced::Paced;
 use crate::proxies::Proxies;
 use crate::service::{Front, Peer, Service};
 use crate::settings::Limits;
+use crate::setup_error::SetupError;
 use crate::surfaces::Surfaces;
 
 /// The longest head of a request, in bytes.
@@ -93,14 +94,14 @@ impl Server {
     /// # Errors
     ///
     /// Where the address cannot be had, or certificate and key cannot be used.
-    pub async fn bind(address: &str, tls: Option<&TlsFiles>) -> Result<Self, String> {
+    pub async fn bind(address: &str, tls: Option<&TlsFiles>) -> Result<Self, SetupError> {
         let tls = tls.map(acceptor).transpose()?;
-        let listener = TcpListener::bind(address).await.map_err(|error| {
-            format!(
-                "`{address}` cannot be listened on: {}",
-                error.to_string().to_lowercase()
-            )
-        })?;
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|error| SetupError::Listening {
+                address: address.to_owned(),
+                reason: error.to_string().to_lowercase(),
+            })?;
         Ok(Server {
             listener,
             tls,
@@ -300,23 +301,22 @@ where
     }
 }
 
-fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
+fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, SetupError> {
     let certificates: Result<Vec<CertificateDer<'static>>, _> =
         CertificateDer::pem_slice_iter(&files.certificates).collect();
-    let certificates = certificates.map_err(|error| format!("the certificate file cannot be used: {error}"))?;
+    let certificates = certificates.map_err(|error| SetupError::Certificate(error.to_string()))?;
     if certificates.is_empty() {
-        return Err("the certificate file has no certificate".to_owned());
+        return Err(SetupError::NoCertificate);
     }
-    let key =
-        PrivateKeyDer::from_pem_slice(&files.key).map_err(|error| format!("the key file cannot be used: {error}"))?;
+    let key = PrivateKeyDer::from_pem_slice(&files.key).map_err(|error| SetupError::PrivateKey(error.to_string()))?;
     // Said, not guessed: other crates of the process may bring other providers.
     let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be spoken here: {error}"))?
+        .map_err(|error| SetupError::Tls(error.to_string()))?
         .with_no_client_auth()
         .with_single_cert(certificates, key)
-        .map_err(|error| format!("certificate and key do not fit: {error}"))?;
+        .map_err(|error| SetupError::UnfitKey(error.to_string()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -2,6 +2,8 @@
 //!
 //! `/health` and `/ready` are none of them: who balances load asks them wherever it sends requests.
 
+use crate::SetupError;
+
 /// What an address shows beside the operations of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surfaces {
@@ -37,7 +39,7 @@ impl Surfaces {
     /// # Errors
     ///
     /// Where a name is not known.
-    pub fn from_names<S: AsRef<str>>(names: &[S]) -> Result<Self, String> {
+    pub fn from_names<S: AsRef<str>>(names: &[S]) -> Result<Self, SetupError> {
         match names {
             [only] if only.as_ref() == "all" => return Ok(Surfaces::ALL),
             [only] if only.as_ref() == "none" => return Ok(Surfaces::NONE),
@@ -50,11 +52,7 @@ impl Surfaces {
                 "docs" => &mut surfaces.docs,
                 "metrics" => &mut surfaces.metrics,
                 "explain" => &mut surfaces.explain,
-                other => {
-                    return Err(format!(
-                        "`{other}` is no surface: write `home`, `docs`, `metrics`, `explain`, or `all` or `none` alone"
-                    ));
-                }
+                other => return Err(SetupError::UnknownSurface(other.to_owned())),
             };
             *shown = true;
         }

@@ -29,5 +29,5 @@ mod value;
 pub use capacity::{ReadUnits, WriteUnits};
 pub use number::{Number, NumberError};
 pub use path::{Path, Paths, Segment};
-pub use size::{item_size_bytes, storage_size_bytes};
+pub use size::item_size_bytes;
 pub use value::{Item, Value};

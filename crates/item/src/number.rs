@@ -44,7 +44,7 @@ impl Number {
         exponent: 0,
     };
     /// The most significant digits.
-    pub const DIGITS_MAX: u8 = 38;
+    pub(crate) const DIGITS_MAX: u8 = 38;
 
     /// Whether it is zero.
     pub fn is_zero(self) -> bool {

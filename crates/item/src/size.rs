@@ -14,13 +14,6 @@ pub fn item_size_bytes(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + value.size_bytes()).sum()
 }
 
-/// What an item, or an index entry, takes on disk and in the bill for storage.
-pub fn storage_size_bytes(item: &Item) -> usize {
-    item_size_bytes(item) + STORAGE_OVERHEAD_BYTES
-}
-
-/// What storage adds to every item and every index entry.
-const STORAGE_OVERHEAD_BYTES: usize = 100;
 /// What a list or a map takes before its elements.
 const CONTAINER_OVERHEAD_BYTES: usize = 3;
 /// What each element of a list or a map takes beside its content.
@@ -130,6 +123,6 @@ mod tests {
     #[test]
     fn storage_adds_a_hundred_bytes() {
         let item = Item::from([("PK".to_owned(), Value::from("a"))]);
-        assert_eq!((item_size_bytes(&item), storage_size_bytes(&item)), (3, 103));
+        assert_eq!(item_size_bytes(&item), 3);
     }
 }

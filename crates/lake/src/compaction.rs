@@ -138,7 +138,7 @@ impl Lake {
     /// # Errors
     ///
     /// Where files cannot be read or removed.
-    pub fn vacuum(&mut self, before_millis: i64) -> Result<Tidied, LakeError> {
+    pub(crate) fn vacuum(&mut self, before_millis: i64) -> Result<Tidied, LakeError> {
         let files = Arc::clone(&self.files);
         let mut tidied = Tidied::default();
         let names: Vec<String> = self.tables.keys().cloned().collect();

@@ -32,7 +32,7 @@ impl Lake {
     /// # Errors
     ///
     /// Where another process was faster, or files cannot be read or written.
-    pub fn erase_due(&mut self, now_millis: i64) -> Result<usize, LakeError> {
+    pub(crate) fn erase_due(&mut self, now_millis: i64) -> Result<usize, LakeError> {
         let Some(table) = self.tables.get(ERASURES) else {
             return Ok(0);
         };

@@ -126,12 +126,12 @@ impl Lake {
     }
 
     /// When the last batch was, in milliseconds since 1970.
-    pub fn batch_at_millis(&self) -> i64 {
+    pub(crate) fn batch_at_millis(&self) -> i64 {
         self.batch.at
     }
 
     /// Whether all rows must be read: at the beginning, and where the model has entities or columns that the tables do not have.
-    pub fn needs_snapshot(&self) -> bool {
+    pub(crate) fn needs_snapshot(&self) -> bool {
         let lacks = |name: &str, columns: &[Column]| {
             let table = self.tables.get(name);
             table.is_none_or(|table| table.version.is_none() || table.columns != columns)

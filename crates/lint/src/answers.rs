@@ -131,7 +131,7 @@ fn part_of<'c>(read: &Read, selection: &Selection, combination: &'c Combination)
 }
 
 /// Which combination of optional arguments is meant: ` without a`, ` with a, but without b`; nothing where there is only one.
-pub fn in_combination(asked: &Asked<'_>, answer: &Answer<'_>) -> String {
+pub(crate) fn in_combination(asked: &Asked<'_>, answer: &Answer<'_>) -> String {
     let optional: Vec<&str> = asked.read.into_iter().flat_map(meaning::optional_arguments).collect();
     let named = |names: &[&str]| format!("`{}`", names.join("`, `"));
     let (sent, left): (Vec<&str>, Vec<&str>) = optional

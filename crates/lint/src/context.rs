@@ -69,7 +69,7 @@ pub struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// The read, where the rows are its own and not those that come `with` it.
-    pub fn own_read(&self) -> Option<&'a Read> {
+    pub(crate) fn own_read(&self) -> Option<&'a Read> {
         self.read.filter(|_| self.allow.is_some())
     }
 
@@ -121,7 +121,7 @@ impl<'a> Context<'a> {
     }
 
     /// Notes a question that was not decided, so that silence does not pass for an answer.
-    pub fn note_undecided(&self, span: Span, subject: impl Into<String>, question: impl Into<String>) {
+    pub(crate) fn note_undecided(&self, span: Span, subject: impl Into<String>, question: impl Into<String>) {
         self.undecided.borrow_mut().push(Undecided {
             span,
             subject: subject.into(),
@@ -130,7 +130,7 @@ impl<'a> Context<'a> {
     }
 
     /// What rules that ran so far could not decide.
-    pub fn take_undecided(&self) -> Vec<Undecided> {
+    pub(crate) fn take_undecided(&self) -> Vec<Undecided> {
         self.undecided.take()
     }
 
@@ -140,7 +140,7 @@ impl<'a> Context<'a> {
     }
 
     /// How large the items of an entity can be, as far as limits say.
-    pub fn size_bound(&self, entity: &Entity) -> Option<&SizeBound<'a>> {
+    pub(crate) fn size_bound(&self, entity: &Entity) -> Option<&SizeBound<'a>> {
         self.sizes.bound(entity.id)
     }
 
@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
     }
 
     /// How often rows are read and written, as far as the estimates say.
-    pub fn traffic(&self) -> &Traffic<'a> {
+    pub(crate) fn traffic(&self) -> &Traffic<'a> {
         &self.traffic
     }
 
@@ -210,7 +210,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether a part spreads rows on purpose: a small number that is a hash, random or a remainder.
-    pub fn is_shard(&self, entity: &Entity, part: &KeyPart) -> bool {
+    pub(crate) fn is_shard(&self, entity: &Entity, part: &KeyPart) -> bool {
         let spread = |attribute: &Attribute| {
             let value = attribute.default.as_ref().or(attribute.is.as_ref());
             value.is_some_and(|expr| {
@@ -231,7 +231,7 @@ impl<'a> Context<'a> {
     }
 
     /// Every read with a condition by hand, and what came of trying it.
-    pub fn trials(&self) -> impl Iterator<Item = (&ByHand<'a>, &Trial)> {
+    pub(crate) fn trials(&self) -> impl Iterator<Item = (&ByHand<'a>, &Trial)> {
         let trials = self.trials.get_or_init(|| {
             let each = self.by_hand().iter();
             let effort = Effort::new(TRIALS_STEPS_MAX);
@@ -413,7 +413,7 @@ fn given(model: &Model) -> HashSet<(EntityId, &str)> {
 }
 
 /// Where a question about keys is shown: at the template with the most parts.
-pub fn key_place(choice: &KeyChoice) -> Span {
+pub(crate) fn key_place(choice: &KeyChoice) -> Span {
     let longest = choice.keys.iter().max_by_key(|key| key.parts.len());
     longest.map_or(choice.span, |key| key.span)
 }
@@ -424,7 +424,7 @@ pub fn templates(choice: &KeyChoice) -> Vec<Template> {
 }
 
 /// The templates of some key attributes, in their order.
-pub fn templates_of(keys: &[KeyTemplate]) -> Vec<Template> {
+pub(crate) fn templates_of(keys: &[KeyTemplate]) -> Vec<Template> {
     keys.iter().map(|key| key.template.clone()).collect()
 }
 
@@ -434,7 +434,7 @@ pub fn is_constant(keys: &[KeyTemplate]) -> bool {
 }
 
 /// The attribute that is stored under a name.
-pub fn stored_as<'a>(entity: &'a Entity, name: &str) -> Option<&'a singlet_model::model::Attribute> {
+pub(crate) fn stored_as<'a>(entity: &'a Entity, name: &str) -> Option<&'a singlet_model::model::Attribute> {
     let mut attributes = entity.attributes.iter().filter(|attribute| attribute.alias.is_none());
     attributes.find(|attribute| match &attribute.stored {
         Stored::Own => attribute.name == name,
@@ -444,14 +444,14 @@ pub fn stored_as<'a>(entity: &'a Entity, name: &str) -> Option<&'a singlet_model
 }
 
 /// That rows of an entity have all key attributes of an index.
-pub struct HeldKey {
+pub(crate) struct HeldKey {
     /// Whether some rows may lack one.
     pub may_be_absent: bool,
 }
 
 /// Whether rows of an entity have all key attributes of an index, by their stored names, by the primary key, or by what
 /// other indexes put there.
-pub fn held_key(model: &Model, entity: &Entity, index: &Index) -> Option<HeldKey> {
+pub(crate) fn held_key(model: &Model, entity: &Entity, index: &Index) -> Option<HeldKey> {
     let mut may_be_absent = false;
     for key in index.key() {
         let primary = model.table.key.iter().any(|known| known.name == key.name);
@@ -490,7 +490,7 @@ pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
 const LISTED_MAX: usize = 5;
 
 /// The subject of a finding about an index.
-pub fn index_subject(index: &Index) -> String {
+pub(crate) fn index_subject(index: &Index) -> String {
     format!("table.{}", index.name)
 }
 
@@ -513,7 +513,7 @@ pub fn units(units: singlet_item::ReadUnits) -> f64 {
 }
 
 /// Values after a word: `with `args.to` `2026-02-13``; the word's object alone where there are none.
-pub fn with_values(word: &str, values: &[(String, String)]) -> String {
+pub(crate) fn with_values(word: &str, values: &[(String, String)]) -> String {
     let shown: Vec<String> = values
         .iter()
         .map(|(name, value)| format!("`{name}` `{value}`"))
@@ -532,7 +532,7 @@ pub fn counted(number: u64, thing: &str) -> String {
 }
 
 /// Names in a row, as a sentence has them: `a`, `b` and `c`.
-pub fn enumerated(names: &[String]) -> String {
+pub(crate) fn enumerated(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),

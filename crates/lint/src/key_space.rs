@@ -12,7 +12,7 @@ use singlet_model::model::KeyTemplate;
 use singlet_plan::access::AccessPath;
 
 /// The paths of the table or of one index.
-pub struct KeySpace<'a> {
+pub(crate) struct KeySpace<'a> {
     paths: Vec<AccessPath<'a>>,
     by_text: ByText<'a, ByText<'a, Vec<usize>>>,
 }

@@ -3,7 +3,7 @@
 use singlet_cost::{Prices, region_prices};
 
 /// Since when on-demand prices are what they are, and where.
-pub const IN_FORCE: &str = "us-east-1, since November 2024";
+pub(crate) const IN_FORCE: &str = "us-east-1, since November 2024";
 
 /// The prices that are built in.
 pub fn current() -> Option<Prices> {

@@ -23,7 +23,7 @@ pub struct Placed<'a> {
 
 impl Placed<'_> {
     /// Whether it is done once for each element of a list.
-    pub fn is_repeated(&self) -> bool {
+    pub(crate) fn is_repeated(&self) -> bool {
         !self.loops.is_empty()
     }
 }
@@ -41,7 +41,7 @@ pub fn placed(model: &Model) -> Vec<Placed<'_>> {
 }
 
 /// Every step of one write, groups opened, named steps left closed.
-pub fn placed_in(write: &Write) -> Vec<Placed<'_>> {
+pub(crate) fn placed_in(write: &Write) -> Vec<Placed<'_>> {
     let mut all = Vec::new();
     open(&write.name, Some(write), &write.steps, &[], &[], &mut all);
     all
@@ -84,7 +84,7 @@ pub fn taken(step: &Step) -> impl Iterator<Item = &Taken> {
 }
 
 /// Whether a step changes or makes a row.
-pub fn writes_row(step: &Step) -> bool {
+pub(crate) fn writes_row(step: &Step) -> bool {
     !matches!(
         step.kind,
         StepKind::Present(_) | StepKind::Absent(_) | StepKind::Call { .. } | StepKind::Group(_)
@@ -92,7 +92,7 @@ pub fn writes_row(step: &Step) -> bool {
 }
 
 /// The variables of an entity's primary key whose value a create makes up, so that the same request twice makes two rows.
-pub fn makes_up_key(model: &Model, step: &Step, entity: &Entity) -> bool {
+pub(crate) fn makes_up_key(model: &Model, step: &Step, entity: &Entity) -> bool {
     let variables = model
         .catalog
         .names(entity.id)

@@ -43,7 +43,7 @@ impl Load {
 
 /// The load of each entity's rows, its mirrors' included under the entity itself.
 #[derive(Default)]
-pub struct Traffic<'a> {
+pub(crate) struct Traffic<'a> {
     estimates: HashMap<&'a str, &'a Estimate>,
     /// Write units a second on the table, by the source of the rows.
     writes: HashMap<EntityId, Load>,
@@ -121,7 +121,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// Whether the estimates show that one partition would carry all reads and writes of an entity with ease.
-    pub fn is_light(&self, model: &Model, entity: &Entity) -> bool {
+    pub(crate) fn is_light(&self, model: &Model, entity: &Entity) -> bool {
         let source = model.source_of(entity);
         let reads = self.reads.get(&source.id).copied().unwrap_or_default();
         let estimated = !self.estimates.is_empty();

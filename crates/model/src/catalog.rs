@@ -36,7 +36,7 @@ pub struct AttributeName {
 
 impl Catalog {
     /// Adds an entity; a second one of that name is not added.
-    pub fn add_entity(&mut self, name: &str) -> Option<EntityId> {
+    pub(crate) fn add_entity(&mut self, name: &str) -> Option<EntityId> {
         if self.by_name.contains_key(name) {
             return None;
         }
@@ -60,7 +60,7 @@ impl Catalog {
     }
 
     /// The names within an entity, to add to them.
-    pub fn names_mut(&mut self, id: EntityId) -> Option<&mut EntityNames> {
+    pub(crate) fn names_mut(&mut self, id: EntityId) -> Option<&mut EntityNames> {
         self.entities.get_mut(id.0 as usize)
     }
 
@@ -75,7 +75,7 @@ impl Catalog {
     }
 
     /// All entity names.
-    pub fn entity_names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn entity_names(&self) -> impl Iterator<Item = &str> {
         self.entities.iter().map(|entity| entity.name.as_str())
     }
 
@@ -96,7 +96,7 @@ impl EntityNames {
     }
 
     /// Adds an attribute, or replaces what is known of it.
-    pub fn set_attribute(&mut self, attribute: AttributeName) {
+    pub(crate) fn set_attribute(&mut self, attribute: AttributeName) {
         match self.by_name.get(&attribute.name) {
             Some(at) => {
                 if let Some(known) = self.attributes.get_mut(*at) {

@@ -109,7 +109,7 @@ impl Diagnostic {
     }
 
     /// Adds a replacement of the place itself.
-    pub fn replace_with(mut self, replacement: impl Into<String>) -> Self {
+    pub(crate) fn replace_with(mut self, replacement: impl Into<String>) -> Self {
         self.fix = Some(Fix {
             span: self.span,
             replacement: replacement.into(),
@@ -136,7 +136,7 @@ impl Diagnostic {
 pub const DIAGNOSTICS_MAX: usize = 1_000;
 
 /// The longest message and the longest help, in bytes: a mistake in a long text quotes only its ends.
-pub const MESSAGE_BYTES_MAX: usize = 600;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 600;
 
 /// How long a word may be for others to be compared with it: longer ones are not misspelt, and take long.
 const NEAREST_BYTES_MAX: usize = 100;
@@ -186,14 +186,19 @@ impl Diagnostics {
     }
 
     /// Adds a finding about a word that is not known, with the nearest that is.
-    pub fn push_unknown<'a>(&mut self, diagnostic: Diagnostic, word: &str, known: impl IntoIterator<Item = &'a str>) {
+    pub(crate) fn push_unknown<'a>(
+        &mut self,
+        diagnostic: Diagnostic,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) {
         if !self.is_full() {
             self.push(diagnostic.did_you_mean(word, known));
         }
     }
 
     /// Drops findings from the one at `start` on that are not worth keeping.
-    pub fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
+    pub(crate) fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
         let later = self.list.split_off(start.min(self.list.len()));
         self.list.extend(later.into_iter().filter(keep));
         self.counts = [0; 3];

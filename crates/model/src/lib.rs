@@ -70,7 +70,7 @@ pub fn load(source: &Source) -> Loaded {
 }
 
 /// The values of a type that can stand in a key, as the key's algebra has them; none for a type that cannot.
-pub fn key_domain(ty: &types::Type) -> Option<singlet_item::key::Domain> {
+pub(crate) fn key_domain(ty: &types::Type) -> Option<singlet_item::key::Domain> {
     resolve::key_domain(ty)
 }
 

@@ -83,7 +83,7 @@ impl Node {
     }
 
     /// Drops the entries of maps, at any depth, whose value is one of those.
-    pub fn drop_entries(&mut self, unwanted: &impl Fn(&Node) -> bool) {
+    pub(crate) fn drop_entries(&mut self, unwanted: &impl Fn(&Node) -> bool) {
         match self {
             Node::Scalar(_) => {}
             Node::List(elements, _) => elements.iter_mut().for_each(|element| element.drop_entries(unwanted)),

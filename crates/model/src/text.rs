@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::source::Span;
 
 /// A word with its article: "an int", "a string".
-pub fn with_article(word: &str) -> String {
+pub(crate) fn with_article(word: &str) -> String {
     let vowel = word.starts_with(['a', 'e', 'i', 'o']);
     format!("{} {word}", if vowel { "an" } else { "a" })
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use frostem::{Algorithm, Stemmer};
 
 /// The languages that a model may name, in the order of the reference.
-pub const LANGUAGE_NAMES: &[&str] = &[
+pub(crate) const LANGUAGE_NAMES: &[&str] = &[
     "catalan",
     "czech",
     "danish",

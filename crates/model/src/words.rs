@@ -21,7 +21,7 @@ use crate::word_forms::Language;
 pub const WORDS_VERSION: u32 = 1;
 
 /// What of a word counts; what comes after is cut, in texts and in what is searched for.
-pub const WORD_CHARS_MAX: usize = 64;
+pub(crate) const WORD_CHARS_MAX: usize = 64;
 
 /// The most words that are searched for at once.
 pub const QUERY_WORDS_MAX: usize = 32;

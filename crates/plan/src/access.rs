@@ -34,13 +34,13 @@ impl<'a> AccessPath<'a> {
     }
 
     /// The choices of templates that are tried before this one: the first whose condition holds is taken.
-    pub fn choices_before(&self) -> &'a [KeyChoice] {
+    pub(crate) fn choices_before(&self) -> &'a [KeyChoice] {
         self.choices.get(..self.choice_at).unwrap_or_default()
     }
 
     /// Whether no row that has other templates can lie among the path's: their texts begin differently. Else a key that is equal
     /// does not say that what it was made of is.
-    pub fn stands_apart(&self) -> bool {
+    pub(crate) fn stands_apart(&self) -> bool {
         let others = self.choices.iter().enumerate().filter(|(at, _)| *at != self.choice_at);
         others.into_iter().all(|(_, other)| {
             self.choice.keys.iter().any(|key| {

@@ -193,7 +193,7 @@ impl<'a> Facts<'a> {
 
 impl Fact<'_> {
     /// Whether one value is left.
-    pub fn is_one_value(&self) -> bool {
+    pub(crate) fn is_one_value(&self) -> bool {
         match &self.relation {
             Relation::Compared(BinaryOp::Eq, value) => !value.is_absent(),
             Relation::OneOf(values) => values.len() == 1,

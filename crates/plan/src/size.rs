@@ -82,7 +82,7 @@ fn stored_name(attribute: &Attribute) -> &str {
 }
 
 /// The most bytes of an entity's entry in an index: its keys, and what the index projects. Nothing where a part has no limit.
-pub fn entry_bytes_max(model: &Model, entity: &Entity, index: IndexId, whole: &SizeBound<'_>) -> Option<u64> {
+pub(crate) fn entry_bytes_max(model: &Model, entity: &Entity, index: IndexId, whole: &SizeBound<'_>) -> Option<u64> {
     let names = match &model.index(index)?.projection {
         Projection::All => return whole.complete.then_some(whole.bytes),
         Projection::Keys => &[][..],

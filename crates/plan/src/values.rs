@@ -168,7 +168,7 @@ fn settle_decided<'a>(part: &KeyPart, conjuncts: &[&'a Expr], bound: &mut Bound<
 }
 
 /// Whether a part is the day, month or year of an instant: in a key that of UTC, which in another zone is not that of expressions.
-pub fn is_day_of_instant(part: &KeyPart) -> bool {
+pub(crate) fn is_day_of_instant(part: &KeyPart) -> bool {
     let of_calendar = matches!(
         part.function,
         Some(PartFunction::Day | PartFunction::Month | PartFunction::Year)

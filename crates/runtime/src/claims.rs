@@ -3,6 +3,8 @@
 //! **Invariant: a claim is there as the model types it, or not at all.** What a token says in another form is not mended into it: the
 //! claim is then unknown, and no comparison with it holds. A mended one could say more than the issuer did.
 
+use std::fmt;
+
 use serde_json::Value as Json;
 use singlet_item::Value;
 use singlet_model::diagnostic::nearest;
@@ -12,7 +14,7 @@ use singlet_model::types::Type;
 use crate::values::{self, Invalid};
 
 /// The most elements of a claim that is a list. A token is shorter than what this many would fill.
-pub const CLAIM_ELEMENTS_MAX: usize = 4_096;
+pub(crate) const CLAIM_ELEMENTS_MAX: usize = 4_096;
 
 /// What a token says in a claim. Nothing where it says nothing, or something of another kind: a list of which one element is no text is
 /// not a shorter list, and a text is not a list of one.
@@ -82,21 +84,38 @@ pub fn claim_from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
 /// # Errors
 ///
 /// Where the model has no such claim.
-pub fn claim_type(callers: &Callers, name: &str) -> Result<Type, String> {
+pub fn claim_type(callers: &Callers, name: &str) -> Result<Type, UnknownClaim> {
     let known = callers.claim_types();
     if let Some((_, ty)) = known.iter().find(|(known, _)| *known == name) {
         return Ok(ty.clone());
     }
-    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-    Err(match (nearest(name, names.iter().copied()), names.is_empty()) {
-        (Some(near), _) => format!("the model's callers have no claim `{name}`; did you mean `{near}`?"),
-        (None, true) => format!("the model's callers have no claim `{name}`, and no other"),
-        (None, false) => format!(
-            "the model's callers have no claim `{name}`; there are `{}`",
-            names.join("`, `")
-        ),
+    Err(UnknownClaim {
+        name: name.to_owned(),
+        known: known.into_iter().map(|(name, _)| name.to_owned()).collect(),
     })
 }
+
+/// A claim that a model's callers do not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownClaim {
+    /// The claim that was asked for.
+    pub name: String,
+    /// Those that there are.
+    pub known: Vec<String>,
+}
+
+impl fmt::Display for UnknownClaim {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "the model's callers have no claim `{}`", self.name)?;
+        match nearest(&self.name, self.known.iter().map(String::as_str)) {
+            Some(near) => write!(out, "; did you mean `{near}`?"),
+            None if self.known.is_empty() => out.write_str(", and no other"),
+            None => write!(out, "; there are `{}`", self.known.join("`, `")),
+        }
+    }
+}
+
+impl std::error::Error for UnknownClaim {}
 
 fn listed<'t>(words: impl Iterator<Item = &'t str>, ty: &Type) -> Result<Value, Invalid> {
     let element = ty.element().cloned().unwrap_or_else(Type::text);

@@ -124,13 +124,13 @@ impl RangePosition {
 }
 
 /// A key that nobody else has.
-pub fn random_key() -> [u8; 32] {
+pub(crate) fn random_key() -> [u8; 32] {
     XChaCha20Poly1305::generate_key(&mut OsRng).into()
 }
 
 /// Seals and opens cursors.
 #[derive(Clone)]
-pub struct Sealer {
+pub(crate) struct Sealer {
     cipher: XChaCha20Poly1305,
 }
 
@@ -153,7 +153,7 @@ impl Sealer {
     /// # Errors
     ///
     /// Where it cannot be written down.
-    pub fn seal(&self, cursor: &Cursor, belongs: &CursorScope<'_>) -> Result<String, RuntimeError> {
+    pub(crate) fn seal(&self, cursor: &Cursor, belongs: &CursorScope<'_>) -> Result<String, RuntimeError> {
         let text = serde_json::to_vec(cursor).map_err(|_| RuntimeError::Cursor)?;
         self.seal_bytes(&text, &belongs.bytes()?)
     }

@@ -90,7 +90,7 @@ impl KeyedRow<'_> {
     /// # Errors
     ///
     /// Where the item is not as the model has it, or an expression fails.
-    pub fn of_answer(&self, answer: &mut GetAnswer) -> Result<Option<Attributes>, RuntimeError> {
+    pub(crate) fn of_answer(&self, answer: &mut GetAnswer) -> Result<Option<Attributes>, RuntimeError> {
         let Some(item) = answer.item.take() else {
             return Ok(None);
         };
@@ -108,7 +108,7 @@ impl KeyedRow<'_> {
     /// # Errors
     ///
     /// As [`KeyedRow::of_answer`].
-    pub fn of_whole_item(&self, item: Item) -> Result<Option<Attributes>, RuntimeError> {
+    pub(crate) fn of_whole_item(&self, item: Item) -> Result<Option<Attributes>, RuntimeError> {
         if !is_row_of(self.model, self.entity, &item) {
             return Ok(None);
         }

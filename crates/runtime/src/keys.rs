@@ -38,7 +38,11 @@ pub struct CollectionRange {
 /// # Errors
 ///
 /// Where an expression fails, or there are more ranges than the bounds allow.
-pub fn query_ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<CollectionRange>, RuntimeError> {
+pub(crate) fn query_ranges(
+    model: &Model,
+    query: &Query,
+    scope: Scope<'_>,
+) -> Result<Vec<CollectionRange>, RuntimeError> {
     if query.scan {
         return Ok(vec![CollectionRange {
             keys: KeyRange {
@@ -101,7 +105,7 @@ pub enum OneKey {
 /// # Errors
 ///
 /// Where an expression fails.
-pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey, RuntimeError> {
+pub(crate) fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey, RuntimeError> {
     if !query.is_get() {
         return Ok(OneKey::Several);
     }

@@ -48,19 +48,15 @@ pub use audit::{
 };
 pub use budget::{Memory, Turns};
 pub use by_key::{batch_get, primary_key};
-pub use claims::{CLAIM_ELEMENTS_MAX, claim_from_json, claim_from_text, claim_type, put_claim};
-pub use control::{
-    MIGRATED, Migration, MigrationPhase, OpenError, TableControl, TableOpening, TableState, TableUse, table_differences,
-};
+pub use claims::{UnknownClaim, claim_from_json, claim_from_text, claim_type, put_claim};
+pub use control::{MIGRATED, Migration, MigrationPhase, OpenError, TableControl, TableOpening, TableState, TableUse};
 pub use copies::StaleCopy;
 pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, range_text, unwatchable};
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use retry::retried_past_conflicts;
 pub use scope::{Attributes, Caller, Scope, Setting};
-pub use searched::{
-    PAGE_FOUND_ROWS_MAX, SearchHits, SearchIndex, SearchPlace, SearchProblem, SearchRequest, search_key, search_term,
-};
+pub use searched::{SearchHits, SearchIndex, SearchPlace, SearchProblem, SearchRequest, search_key, search_term};
 pub use tallies::{
     GroupValues, TallyFigures, TallyHead, figure_values, group_of_row, group_prefix, group_row, tally_head,
 };

@@ -20,7 +20,7 @@ use crate::scope::Scope;
 
 /// What the store checks, what the process checks, and whether anything can match at all.
 #[derive(Debug, Default)]
-pub struct Split<'a> {
+pub(crate) struct Split<'a> {
     /// The filter of the query.
     pub filter: Option<Condition>,
     /// Conditions that DynamoDB cannot decide.
@@ -32,7 +32,7 @@ pub struct Split<'a> {
 }
 
 /// Splits what is left of a query's meaning, and adds that expired rows are not there.
-pub fn split_residue<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Split<'a>, RuntimeError> {
+pub(crate) fn split_residue<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Split<'a>, RuntimeError> {
     let Some(entity) = model.entity(query.entity) else {
         return Ok(Split::default());
     };

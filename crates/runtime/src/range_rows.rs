@@ -46,7 +46,7 @@ fn item_of(key: &Key<'_>) -> Item {
 
 /// The rows of one range.
 #[derive(Debug)]
-pub struct RangeRows<'a> {
+pub(crate) struct RangeRows<'a> {
     request: QueryRequest,
     /// The key of the one item that the range can hold: it is got, and a get takes no filter.
     key: Option<Item>,
@@ -114,7 +114,7 @@ impl<'a> RangeRows<'a> {
     }
 
     /// Whether it must be read to the end of each page.
-    pub fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         self.is_bare
     }
 
@@ -124,17 +124,17 @@ impl<'a> RangeRows<'a> {
     }
 
     /// Whether the rows come without having passed the filter.
-    pub fn is_unfiltered(&self) -> bool {
+    pub(crate) fn is_unfiltered(&self) -> bool {
         self.key.is_some()
     }
 
     /// Which range this is, for a cursor that goes on in it.
-    pub fn identify(&self, hasher: &mut impl Hasher) {
+    pub(crate) fn identify(&self, hasher: &mut impl Hasher) {
         (&self.request.index, &self.request.range, self.request.direction).hash(hasher);
     }
 
     /// Goes on after a key, of which the range's own part was left out.
-    pub fn go_on_after(&mut self, own_part: &Item) {
+    pub(crate) fn go_on_after(&mut self, own_part: &Item) {
         let range = &self.request.range;
         let mut key = own_part.clone();
         let sort = range.sort.iter().filter_map(|(name, sort)| match sort {
@@ -160,7 +160,7 @@ impl<'a> RangeRows<'a> {
     }
 
     /// Begins anew, because its place was left out of a cursor.
-    pub fn fall_behind(&mut self) {
+    pub(crate) fn fall_behind(&mut self) {
         self.behind = true;
     }
 
@@ -170,7 +170,7 @@ impl<'a> RangeRows<'a> {
     }
 
     /// Says that all rows from here on are new.
-    pub fn catch_up(&mut self) {
+    pub(crate) fn catch_up(&mut self) {
         self.behind = false;
     }
 
@@ -180,12 +180,12 @@ impl<'a> RangeRows<'a> {
     }
 
     /// Whether a page must be read before the next row is known.
-    pub fn needs_page(&self) -> bool {
+    pub(crate) fn needs_page(&self) -> bool {
         self.buffer.is_empty() && !self.ended
     }
 
     /// How many pages were read.
-    pub fn pages_read(&self) -> u32 {
+    pub(crate) fn pages_read(&self) -> u32 {
         self.pages_read
     }
 
@@ -252,7 +252,7 @@ impl<'a> RangeRows<'a> {
     }
 
     /// The key of the one item that is to be got, where the range holds no other and it was not got yet.
-    pub fn key_to_get(&self) -> Option<&Item> {
+    pub(crate) fn key_to_get(&self) -> Option<&Item> {
         let is_first = self.needs_page() && self.request.start.is_none();
         self.key.as_ref().filter(|_| is_first)
     }
@@ -262,7 +262,7 @@ impl<'a> RangeRows<'a> {
     /// # Errors
     ///
     /// Where there is no room for it, or an item is not as the model has it.
-    pub async fn arrive(
+    pub(crate) async fn arrive(
         &mut self,
         store: &Arc<dyn Store>,
         place: (&Model, &Entity),

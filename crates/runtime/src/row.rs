@@ -48,7 +48,7 @@ pub fn decode_live(
 }
 
 /// The row that an item holds, as it is at the scope's instant, whether or not it has expired.
-pub fn decode_even_expired(
+pub(crate) fn decode_even_expired(
     model: &Model,
     entity: &Entity,
     item: &Item,
@@ -61,7 +61,7 @@ pub fn decode_even_expired(
 
 /// The row of an item that is not needed any more, none where it has expired, beside its key on the path that it came by. Its
 /// values become the row's: what both the row and the key have is all that is copied.
-pub fn take_live_with_key<'k>(
+pub(crate) fn take_live_with_key<'k>(
     (model, entity): (&Model, &Entity),
     item: Item,
     layout: &'k Layout,
@@ -139,7 +139,7 @@ fn next_named<'k>(held: &mut &'k [Held], name: &str) -> Option<&'k Held> {
 
 /// The row of an item that was asked for without its keys: with what is no attribute taken out, the item is the row. None where it
 /// has expired, or is a row of another entity.
-pub fn take_live_without_keys(
+pub(crate) fn take_live_without_keys(
     (model, entity): (&Model, &Entity),
     mut item: Item,
     layout: &Layout,
@@ -300,7 +300,7 @@ fn end_state(states: &States, lapse: &Lapse, row: &mut Attributes) {
 }
 
 /// Every item that a row of an entity is stored as: its own, and those of its mirrors.
-pub fn encode_with_mirrors(
+pub(crate) fn encode_with_mirrors(
     model: &Model,
     entity: &Entity,
     row: &Attributes,
@@ -311,7 +311,7 @@ pub fn encode_with_mirrors(
 }
 
 /// Every item that a row of an entity is stored as, each with the entity that it is a row of: its own, or a mirror.
-pub fn encode_each(
+pub(crate) fn encode_each(
     model: &Model,
     entity: &Entity,
     row: &Attributes,
@@ -330,7 +330,7 @@ pub fn encode_own(model: &Model, entity: &Entity, row: &Attributes, scope: Scope
 }
 
 /// The items of its mirrors. A mirror has a row when the parts of its key are there.
-pub fn encode_mirrors(
+pub(crate) fn encode_mirrors(
     model: &Model,
     entity: &Entity,
     row: &Attributes,
@@ -528,6 +528,6 @@ pub fn iso(millis: i64) -> Result<String, RuntimeError> {
 }
 
 /// A map of attributes as a value.
-pub fn as_value(row: &Attributes) -> Value {
+pub(crate) fn as_value(row: &Attributes) -> Value {
     Value::M(row.clone())
 }

@@ -25,7 +25,7 @@ use crate::row;
 use crate::scope::Attributes;
 
 /// How many rows are gone through for one page before it is given short.
-pub const PAGE_FOUND_ROWS_MAX: usize = 1_000;
+pub(crate) const PAGE_FOUND_ROWS_MAX: usize = 1_000;
 
 /// How many keys the index is asked for at most.
 const KEYS_ASKED_MAX: usize = 100;

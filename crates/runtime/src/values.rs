@@ -22,7 +22,7 @@ use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, T
 
 pub use checked::{as_stored, checked};
 pub use json_pieces::JsonPieces;
-pub use tree::{NESTING_MAX, Tree};
+pub use tree::{JsonError, NESTING_MAX, Tree};
 
 /// What is wrong with a value, and where in it: a JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use crate::error::ScenarioError;
+
 /// How long an answer may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -42,7 +44,7 @@ impl Reply {
     }
 
     /// The type of the problem: `urn:problem-type:todo:task_not_found`.
-    pub fn problem_type(&self) -> Option<String> {
+    pub(crate) fn problem_type(&self) -> Option<String> {
         self.header("content-type")
             .filter(|media| *media == "application/problem+json")?;
         Some(self.json()?.get("type")?.as_str()?.to_owned())
@@ -56,8 +58,7 @@ impl Reply {
 }
 
 /// Sends a request and reads its answer. It blocks.
-pub fn send_request(to: SocketAddr, call: &ClientRequest) -> Result<Reply, String> {
-    let failed = |error: std::io::Error| format!("the service cannot be asked: {error}");
+pub fn send_request(to: SocketAddr, call: &ClientRequest) -> Result<Reply, ScenarioError> {
     let mut text = format!(
         "{} {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n",
         call.method, call.target
@@ -69,16 +70,16 @@ pub fn send_request(to: SocketAddr, call: &ClientRequest) -> Result<Reply, Strin
         text.push_str(&format!("content-length: {}\r\n", body.len()));
     }
     text.push_str("\r\n");
-    let mut stream = TcpStream::connect(to).map_err(failed)?;
-    stream.set_read_timeout(Some(ANSWER_TIME_MAX)).map_err(failed)?;
-    stream.write_all(text.as_bytes()).map_err(failed)?;
+    let mut stream = TcpStream::connect(to)?;
+    stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+    stream.write_all(text.as_bytes())?;
     // A service that has answered before it read all may close early; then its answer counts.
     let _ = stream.write_all(call.body.as_deref().unwrap_or_default().as_bytes());
     let mut answer = Vec::new();
     let read = stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
     parse(&answer).ok_or_else(|| match read {
-        Err(error) => failed(error),
-        Ok(_) => "the service closed the connection without an answer".to_owned(),
+        Err(error) => ScenarioError::Unreachable(error),
+        Ok(_) => ScenarioError::NoAnswer,
     })
 }
 

@@ -4,12 +4,12 @@ use singlet_model::evaluate::time;
 use singlet_runtime::values;
 
 /// `2026-03-10T09:00:00Z` in epoch milliseconds.
-pub fn instant_millis(text: &str) -> Option<i64> {
+pub(crate) fn instant_millis(text: &str) -> Option<i64> {
     time::parse_iso(text)
 }
 
 /// `25h`, `1d`, `90s`, `5ms` in milliseconds; months have no fixed length.
-pub fn span_millis(text: &str) -> Option<i64> {
+pub(crate) fn span_millis(text: &str) -> Option<i64> {
     if let Some(millis) = text.strip_suffix("ms") {
         return millis.parse().ok();
     }

@@ -12,7 +12,13 @@ use crate::rules;
 const QUOTED_CHARS_MAX: usize = 160;
 
 /// Compares a value of an answer; `path` says which one. Differences are added to `out`.
-pub fn compare_answer(wanted: &Node, got: Option<&Json>, path: &str, names: &NamedValues, out: &mut Vec<Diagnostic>) {
+pub(crate) fn compare_answer(
+    wanted: &Node,
+    got: Option<&Json>,
+    path: &str,
+    names: &NamedValues,
+    out: &mut Vec<Diagnostic>,
+) {
     match wanted {
         Node::Scalar(text) => scalar(text, got, path, names, out),
         Node::List(elements, span) => match got {
@@ -76,12 +82,12 @@ fn same(wanted: &Json, got: &Json) -> bool {
 }
 
 /// A finding that the answer is another.
-pub fn other_answer(span: Span, message: impl Into<String>) -> Diagnostic {
+pub(crate) fn other_answer(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(&rules::DIFFERENT, span, message)
 }
 
 /// A value for a message.
-pub fn quoted_value(value: Option<&Json>) -> String {
+pub(crate) fn quoted_value(value: Option<&Json>) -> String {
     let Some(value) = value else { return "absent".to_owned() };
     let text = value.to_string();
     match text.char_indices().nth(QUOTED_CHARS_MAX) {

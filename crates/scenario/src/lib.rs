@@ -19,6 +19,7 @@ mod client;
 mod clocks;
 mod compare;
 pub mod coverage;
+mod error;
 mod file;
 mod given;
 mod names;
@@ -28,6 +29,7 @@ mod run;
 mod service;
 
 pub use coverage::{Coverage, Target};
+pub use error::ScenarioError;
 pub use file::{File, Scenario, ScenarioStep};
 pub use read::read;
 pub use run::{Outcome, Played, run};

@@ -4,7 +4,7 @@ use singlet_model::Severity;
 use singlet_model::diagnostic::Rule;
 
 /// The file is not as scenarios are written.
-pub static MISTAKE: Rule = Rule {
+pub(crate) static MISTAKE: Rule = Rule {
     code: "V001",
     name: "scenario-mistake",
     severity: Severity::Error,
@@ -12,7 +12,7 @@ pub static MISTAKE: Rule = Rule {
 };
 
 /// The service answered something else.
-pub static DIFFERENT: Rule = Rule {
+pub(crate) static DIFFERENT: Rule = Rule {
     code: "V002",
     name: "other-answer",
     severity: Severity::Error,
@@ -20,7 +20,7 @@ pub static DIFFERENT: Rule = Rule {
 };
 
 /// What is said to be out of reach is reached, or is not there.
-pub static UNREACHABLE: Rule = Rule {
+pub(crate) static UNREACHABLE: Rule = Rule {
     code: "V003",
     name: "wrongly-unreachable",
     severity: Severity::Error,

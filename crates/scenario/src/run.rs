@@ -13,6 +13,7 @@ use singlet_runtime::{Attributes, AuditDepth, audit_rows, values};
 use crate::client::{self, ClientRequest, Reply};
 use crate::compare::{compare_answer, other_answer, quoted_value};
 use crate::coverage::Coverage;
+use crate::error::ScenarioError;
 use crate::file::{File, Scenario, ScenarioStep, StepTime};
 use crate::names::NamedValues;
 use crate::service::Running;
@@ -53,7 +54,7 @@ pub struct Played {
 /// # Errors
 ///
 /// Where no service can be started.
-pub async fn run(file: &File, model: Arc<Model>) -> Result<Outcome, String> {
+pub async fn run(file: &File, model: Arc<Model>) -> Result<Outcome, ScenarioError> {
     let mut coverage = Coverage::of(&model);
     let mut played = Vec::new();
     for scenario in &file.scenarios {
@@ -67,7 +68,12 @@ pub async fn run(file: &File, model: Arc<Model>) -> Result<Outcome, String> {
     })
 }
 
-async fn play(file: &File, scenario: &Scenario, model: &Arc<Model>, coverage: &mut Coverage) -> Result<Played, String> {
+async fn play(
+    file: &File,
+    scenario: &Scenario,
+    model: &Arc<Model>,
+    coverage: &mut Coverage,
+) -> Result<Played, ScenarioError> {
     let mut played = Played {
         name: scenario.name.text.clone(),
         span: scenario.name.span,
@@ -134,9 +140,8 @@ struct ScenarioStage<'a> {
 
 impl ScenarioStage<'_> {
     /// What lies in the table afterwards that the model would not have written so.
-    async fn look_at_table(&mut self, span: Span) -> Result<Vec<Diagnostic>, String> {
-        let audit = audit_rows(&self.service.engine, self.now, AuditDepth::Whole).await;
-        let audit = audit.map_err(|error| error.to_string())?;
+    async fn look_at_table(&mut self, span: Span) -> Result<Vec<Diagnostic>, ScenarioError> {
+        let audit = audit_rows(&self.service.engine, self.now, AuditDepth::Whole).await?;
         let found = audit.first.iter();
         let found = found.map(|finding| other_answer(span, format!("the table is not sound afterwards: {finding}")));
         Ok(found.collect())
@@ -164,14 +169,14 @@ impl ScenarioStage<'_> {
         };
         let replies = match replies {
             Ok(replies) => replies,
-            Err(reason) => return vec![other_answer(step.when.span, reason)],
+            Err(error) => return vec![other_answer(step.when.span, error.to_string())],
         };
-        if let Err(reason) = self.service.follow_to_rest().await {
-            return vec![other_answer(step.when.span, reason)];
+        if let Err(error) = self.service.follow_to_rest().await {
+            return vec![other_answer(step.when.span, error.to_string())];
         }
         let told = match self.service.take_told().await {
             Ok(told) => told,
-            Err(reason) => return vec![other_answer(step.when.span, reason)],
+            Err(error) => return vec![other_answer(step.when.span, error.to_string())],
         };
         let mut out = Vec::new();
         for (call, reply) in calls.iter().zip(&replies) {
@@ -215,7 +220,8 @@ impl ScenarioStage<'_> {
             return Err(wrong(format!("`{target}` is no path: write other characters as `%20`")));
         }
         let mut headers = vec![("singlet-debug".to_owned(), "capacity".to_owned())];
-        headers.extend(self.service.credentials(&step.by).map_err(wrong)?);
+        let credentials = self.service.credentials(&step.by);
+        headers.extend(credentials.map_err(|error| wrong(error.to_string()))?);
         for (name, value) in &step.headers {
             let value = match names.json(value)? {
                 Json::String(text) => text,
@@ -245,7 +251,7 @@ impl ScenarioStage<'_> {
         })
     }
 
-    async fn in_turn(&mut self, step: &ScenarioStep, calls: &[ClientRequest]) -> Result<Vec<Reply>, String> {
+    async fn in_turn(&mut self, step: &ScenarioStep, calls: &[ClientRequest]) -> Result<Vec<Reply>, ScenarioError> {
         let mut replies = Vec::new();
         for (at, call) in calls.iter().enumerate() {
             self.tick(if at == 0 { step.time } else { StepTime::Next }).await?;
@@ -254,7 +260,7 @@ impl ScenarioStage<'_> {
         Ok(replies)
     }
 
-    async fn together(&mut self, step: &ScenarioStep, calls: &[ClientRequest]) -> Result<Vec<Reply>, String> {
+    async fn together(&mut self, step: &ScenarioStep, calls: &[ClientRequest]) -> Result<Vec<Reply>, ScenarioError> {
         self.tick(step.time).await?;
         let to = self.service.address;
         let calls: Vec<_> = calls
@@ -266,18 +272,18 @@ impl ScenarioStage<'_> {
             .collect();
         let mut replies = Vec::new();
         for call in calls {
-            replies.push(call.await.map_err(|error| error.to_string())??);
+            replies.push(call.await??);
         }
         Ok(replies)
     }
 
-    async fn send(&self, call: &ClientRequest) -> Result<Reply, String> {
+    async fn send(&self, call: &ClientRequest) -> Result<Reply, ScenarioError> {
         let (to, call) = (self.service.address, call.clone());
         let sending = tokio::task::spawn_blocking(move || client::send_request(to, &call));
-        sending.await.map_err(|error| error.to_string())?
+        sending.await?
     }
 
-    async fn tick(&mut self, time: StepTime) -> Result<(), String> {
+    async fn tick(&mut self, time: StepTime) -> Result<(), ScenarioError> {
         self.now = match time {
             StepTime::Next if !self.begun => self.now,
             StepTime::Next => self.now + BETWEEN_CALLS_MILLIS,

@@ -19,6 +19,7 @@ use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 use tokio::task::JoinHandle;
 
+use crate::error::ScenarioError;
 use crate::file::ScenarioCaller;
 
 /// Signs the tokens of scenarios; a service of scenarios lives for a moment and is reached from this machine alone.
@@ -71,11 +72,11 @@ impl Drop for Running {
 
 impl Running {
     /// Starts a service on an empty table.
-    pub async fn start(model: &Arc<Model>, settings: Attributes, read_only: bool) -> Result<Self, String> {
+    pub async fn start(model: &Arc<Model>, settings: Attributes, read_only: bool) -> Result<Self, ScenarioError> {
         let secret = Secret::new(SECRET)?;
-        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?);
+        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory()?);
         let spec = table::spec(model);
-        store.create_table(&spec).await.map_err(|error| error.to_string())?;
+        store.create_table(&spec).await?;
         let key = secret.cursor_key(&model.name);
         let engine = Arc::new(Engine::open(Arc::clone(model), store, settings, key));
         let system = System::new(
@@ -93,19 +94,13 @@ impl Running {
         );
         let follows = !read_only && model.followed_changes().next().is_some();
         let follower = match follows {
-            true => {
-                let follower = TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), 0).await;
-                Some(follower.map_err(|error| error.to_string())?)
-            }
+            true => Some(TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), 0).await?),
             false => None,
         };
         let taken = Arc::new(TakenWebhooks::default());
         let sender = WebhookSender::new(Arc::clone(&engine), taken.clone(), Arc::new(Unobserved));
         let tallies = match !read_only && !model.tallies.is_empty() {
-            true => {
-                let tallies = TallyFollower::start(Arc::clone(&engine), 0, 0).await;
-                Some(tallies.map_err(|error| error.to_string())?)
-            }
+            true => Some(TallyFollower::start(Arc::clone(&engine), 0, 0).await?),
             false => None,
         };
         let words = (!read_only && !model.searches.is_empty()).then(|| {
@@ -117,7 +112,7 @@ impl Running {
         let clock = Arc::new(AtomicI64::new(0));
         let service = Service::with_clock(vec![system], Settings::default(), Clock::Held(Arc::clone(&clock)));
         let server = Server::bind("127.0.0.1:0", None).await?;
-        let address = server.address().ok_or("the service has no address")?;
+        let address = server.address().ok_or(ScenarioError::NoAddress)?;
         let task = tokio::spawn(server.run(service, std::future::pending()));
         Ok(Running {
             address,
@@ -136,7 +131,7 @@ impl Running {
 
     /// Moves the clock on, and on the way does what time does: each thing at its instant, and what runs after it. Of ticks beyond so
     /// many, as where nobody was there, the last alone.
-    pub async fn move_clock(&mut self, to: i64) -> Result<(), String> {
+    pub async fn move_clock(&mut self, to: i64) -> Result<(), ScenarioError> {
         self.start_clocks().await?;
         self.follow_to_rest().await?;
         for _ in 0..INSTANTS_PER_MOVE_MAX {
@@ -149,30 +144,28 @@ impl Running {
     }
 
     /// Has the clock stand at an instant, and does what is due there.
-    async fn pass(&mut self, now: i64) -> Result<(), String> {
+    async fn pass(&mut self, now: i64) -> Result<(), ScenarioError> {
         self.clock.store(now, Ordering::SeqCst);
         if let Some(follower) = &mut self.follower {
-            let fired = follower.fire_set(now).await;
-            fired.map_err(|error| error.to_string())?;
+            follower.fire_set(now).await?;
             // Boxed: the future of a scenario holds that of every call in it.
-            let retried = Box::pin(follower.follow_orders(&|| now)).await;
-            retried.map_err(|error| error.to_string())?;
+            Box::pin(follower.follow_orders(&|| now)).await?;
         }
         for ticker in self.tickers.iter_mut().flatten() {
-            ticker.run_due(now).await.map_err(|error| error.to_string())?;
+            ticker.run_due(now).await?;
             if ticker.parked() > 0 {
-                return Err(format!("`{}` cannot run by the clock", ticker.write()));
+                let write = ticker.write().to_owned();
+                return Err(ScenarioError::StuckTick { write });
             }
         }
         self.follow_to_rest().await
     }
 
-    async fn start_clocks(&mut self) -> Result<(), String> {
+    async fn start_clocks(&mut self) -> Result<(), ScenarioError> {
         if self.tickers.is_none() && !self.read_only {
             let now = self.clock.load(Ordering::SeqCst);
             let observer: Arc<dyn TriggerObserver> = Arc::new(Unobserved);
-            let started = Ticker::start_all(&self.engine, &observer, now).await;
-            self.tickers = Some(started.map_err(|error| error.to_string())?);
+            self.tickers = Some(Ticker::start_all(&self.engine, &observer, now).await?);
         }
         Ok(())
     }
@@ -186,13 +179,12 @@ impl Running {
     }
 
     /// Waits until everything has run that is to run after changes, and all of it is counted; says what cannot.
-    pub async fn follow_to_rest(&mut self) -> Result<(), String> {
+    pub async fn follow_to_rest(&mut self) -> Result<(), ScenarioError> {
         self.run_to_rest().await?;
         let clock = Arc::clone(&self.clock);
         if let Some(words) = &mut self.words {
             let now = move || clock.load(Ordering::SeqCst);
-            let followed = Box::pin(words.follow_to_head(&now)).await;
-            followed.map_err(|error| error.to_string())?;
+            Box::pin(words.follow_to_head(&now)).await?;
         }
         let Some(tallies) = &mut self.tallies else {
             return Ok(());
@@ -200,21 +192,21 @@ impl Running {
         let clock = Arc::clone(&self.clock);
         let now = move || clock.load(Ordering::SeqCst);
         loop {
-            let page = tallies.follow_page(&now).await.map_err(|error| error.to_string())?;
+            let page = tallies.follow_page(&now).await?;
             if page.records == 0 && !tallies.is_building() {
                 return Ok(());
             }
         }
     }
 
-    async fn run_to_rest(&mut self) -> Result<(), String> {
+    async fn run_to_rest(&mut self) -> Result<(), ScenarioError> {
         let Some(follower) = &mut self.follower else {
             return Ok(());
         };
         let clock = Arc::clone(&self.clock);
         let now = move || clock.load(Ordering::SeqCst);
         loop {
-            let page = follower.follow_page(&now).await.map_err(|error| error.to_string())?;
+            let page = follower.follow_page(&now).await?;
             // This store has no empty page before its end.
             if page.records == 0 {
                 break;
@@ -223,32 +215,28 @@ impl Running {
         // What was refused for now runs when the clock has moved.
         let all = follower.parked();
         match all.iter().find(|parked| parked.next_try().is_none()) {
-            Some(parked) => Err(format!(
-                "`{}` cannot run after a change of `{}`: {}",
-                parked.write, parked.entity, parked.reason
-            )),
+            Some(parked) => Err(ScenarioError::StuckRun {
+                write: parked.write.clone(),
+                entity: parked.entity.clone(),
+                reason: parked.reason.clone(),
+            }),
             None => Ok(()),
         }
     }
 
     /// What other systems were told since it was last asked, in the order of the webhooks of the model and of what happened.
-    pub async fn take_told(&self) -> Result<Json, String> {
+    pub async fn take_told(&self) -> Result<Json, ScenarioError> {
         let (taken, sender) = &self.told;
         let now = || self.clock.load(Ordering::SeqCst);
         for webhook in &self.engine.model().webhooks {
-            while sender
-                .send_due(webhook, &now)
-                .await
-                .map_err(|error| error.to_string())?
-                > 0
-            {}
+            while sender.send_due(webhook, &now).await? > 0 {}
         }
         let taken = std::mem::take(&mut *taken.0.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(Json::Array(taken))
     }
 
     /// The header that shows who calls.
-    pub fn credentials(&self, caller: &ScenarioCaller) -> Result<Option<(String, String)>, String> {
+    pub fn credentials(&self, caller: &ScenarioCaller) -> Result<Option<(String, String)>, ScenarioError> {
         let model = self.engine.model();
         match caller {
             ScenarioCaller::Nobody => Ok(None),

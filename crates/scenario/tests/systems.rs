@@ -52,7 +52,8 @@ fn play(source: &Source, model: Model) -> Result<Outcome, String> {
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(run(&file, Arc::new(model)))
+    let outcome = runtime.block_on(run(&file, Arc::new(model)));
+    outcome.map_err(|error| error.to_string())
 }
 
 /// Every scenario plays as it is written, and together they reach all that can be reached.

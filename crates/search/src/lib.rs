@@ -23,5 +23,5 @@ mod word_index;
 
 pub use error::SearchError;
 pub use follower::{SearchFollower, SearchStep};
-pub use served::{SEARCH_WAIT_MILLIS, ServedIndex};
+pub use served::ServedIndex;
 pub use word_index::IndexPlace;

@@ -12,7 +12,7 @@ use crate::lookup::look_up;
 use crate::word_index::Fields;
 
 /// How long a search waits for an index that does not have all rows yet, or is behind.
-pub const SEARCH_WAIT_MILLIS: u64 = 2_000;
+pub(crate) const SEARCH_WAIT_MILLIS: u64 = 2_000;
 
 /// What is searched: nothing until all rows are known.
 #[derive(Clone, Default)]

@@ -307,7 +307,7 @@ impl WordIndex {
     }
 
     /// Whether words of rows that are gone are still in a file.
-    pub fn has_gone_rows(&self) -> bool {
+    pub(crate) fn has_gone_rows(&self) -> bool {
         let searcher = self.reader.searcher();
         searcher.segment_readers().iter().any(|segment| segment.has_deletes())
     }
@@ -326,7 +326,7 @@ impl WordIndex {
 
     /// Every word, key and term that is in the index, those of rows that are gone included, as long as they are in a file.
     #[cfg(test)]
-    pub fn all_terms(&self) -> Vec<String> {
+    pub(crate) fn all_terms(&self) -> Vec<String> {
         let mut all = Vec::new();
         for segment in self.searcher().segment_readers() {
             for field in [self.fields.key, self.fields.terms, self.fields.words, self.fields.forms] {
@@ -341,7 +341,7 @@ impl WordIndex {
     }
 
     /// What can be searched.
-    pub fn searcher(&self) -> Searcher {
+    pub(crate) fn searcher(&self) -> Searcher {
         self.reader.searcher()
     }
 }

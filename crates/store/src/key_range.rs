@@ -81,7 +81,7 @@ impl SortRange {
     }
 
     /// From the value on, included.
-    pub fn greater_or_equal(value: impl Into<Value>) -> Self {
+    pub(crate) fn greater_or_equal(value: impl Into<Value>) -> Self {
         Self::GreaterOrEqual(value.into())
     }
 

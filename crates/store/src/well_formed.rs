@@ -17,6 +17,20 @@ impl fmt::Display for Malformed {
     }
 }
 
+impl std::error::Error for Malformed {}
+
+impl From<String> for Malformed {
+    fn from(reason: String) -> Self {
+        Malformed(reason)
+    }
+}
+
+impl From<&str> for Malformed {
+    fn from(reason: &str) -> Self {
+        Malformed(reason.to_owned())
+    }
+}
+
 impl From<Malformed> for String {
     fn from(malformed: Malformed) -> Self {
         malformed.0

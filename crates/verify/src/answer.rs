@@ -21,7 +21,7 @@ use meaning::PlaceMeaning;
 
 /// What a read means.
 #[derive(Debug)]
-pub struct MeantRead {
+pub(crate) struct MeantRead {
     /// The rows that are asked for, in their order.
     pub rows: Vec<Attributes>,
     /// Why there is no answer.
@@ -85,7 +85,12 @@ impl From<OracleRefusal> for AnswerStop {
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn meant_read(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Result<MeantRead, EvaluateError> {
+pub(crate) fn meant_read(
+    model: &Model,
+    read: &Read,
+    rows: &[Row],
+    scope: Scope<'_>,
+) -> Result<MeantRead, EvaluateError> {
     let mut meant = answered(model, read, rows, scope, false)?;
     let lists = read.each.is_some() || read.lets.iter().any(|bound| matches!(bound.value, LetValue::Read(_)));
     if lists {

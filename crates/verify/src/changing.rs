@@ -23,7 +23,7 @@ impl Bench {
     /// # Errors
     ///
     /// What is wrong with the pages.
-    pub async fn check_changing(&self, case: &Case, seed: u64) -> Option<Result<(), String>> {
+    pub(crate) async fn check_changing(&self, case: &Case, seed: u64) -> Option<Result<(), String>> {
         let model = self.engine().model();
         let read = model.reads.iter().find(|read| read.name == case.read)?;
         if !is_plain_list(read) || self.refusal(read, &case.args).is_some() {

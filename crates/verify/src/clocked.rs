@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 /// A store with a clock of its own.
 #[derive(Debug)]
-pub struct Clocked {
+pub(crate) struct Clocked {
     inner: Arc<dyn Store>,
     /// In seconds since 1970.
     now: AtomicI64,
@@ -34,7 +34,7 @@ impl Clocked {
     /// # Errors
     ///
     /// Where the stream cannot be read.
-    pub async fn move_to(&self, table: &str, now_millis: i64) -> Result<()> {
+    pub(crate) async fn move_to(&self, table: &str, now_millis: i64) -> Result<()> {
         let now = now_millis.div_euclid(1_000);
         if now == self.now.load(Ordering::SeqCst) {
             return Ok(());
@@ -77,7 +77,7 @@ impl StoreLayer for Clocked {
 
 /// A store for a process that ends at one of its requests.
 #[derive(Debug)]
-pub struct Mortal {
+pub(crate) struct Mortal {
     inner: Arc<dyn Store>,
     left: AtomicUsize,
     /// Told when the process has ended.

@@ -27,7 +27,7 @@ pub struct MeteredRequest {
 
 /// A store that remembers what is asked of it.
 #[derive(Debug)]
-pub struct Metered {
+pub(crate) struct Metered {
     inner: Arc<dyn Store>,
     sent: Mutex<Vec<MeteredRequest>>,
 }

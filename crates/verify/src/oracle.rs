@@ -35,7 +35,7 @@ pub struct Question<'a> {
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn meant_rows(
+pub(crate) fn meant_rows(
     model: &Model,
     question: Question<'_>,
     rows: &[Row],
@@ -72,7 +72,7 @@ pub fn meant_rows(
 /// # Errors
 ///
 /// Where a value is out of the range of its type.
-pub fn compare_rows(
+pub(crate) fn compare_rows(
     model: &Model,
     selection: &Selection,
     a: &Attributes,

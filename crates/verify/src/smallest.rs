@@ -25,7 +25,7 @@ struct Shrinking<'a> {
 }
 
 /// The smallest case that differs in the same way.
-pub async fn smallest_case(mismatch: Mismatch, store: StoreMaker<'_>) -> Mismatch {
+pub(crate) async fn smallest_case(mismatch: Mismatch, store: StoreMaker<'_>) -> Mismatch {
     let shrinking = Shrinking {
         store,
         until: Instant::now() + SHRINKING_MAX,

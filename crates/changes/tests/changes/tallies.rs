@@ -12,8 +12,8 @@ use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError};
 use singlet_store::{ErrorKind, ScanRequest, Store};
 use singlet_store_embedded::Retention;
+use singlet_testing::DyingStore;
 
-use crate::dying::Dying;
 use crate::lost_answers::LostAnswers;
 use crate::support::{NOW, System, followers_of, item};
 
@@ -527,8 +527,8 @@ async fn an_answer_that_is_lost_counts_nothing_twice() {
 
 /// Follows until its process ends; whether it ended by a kill.
 async fn dies(system: &System, calls: usize) -> bool {
-    let dying = Dying::after(Arc::new(system.embedded.clone()), calls);
-    let ended = Arc::clone(&dying.ended);
+    let dying = DyingStore::after_calls(Arc::new(system.embedded.clone()), calls);
+    let ended = dying.ended();
     let engine = Engine::open(
         Arc::clone(system.engine.model()),
         Arc::new(dying),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use singlet_audit::{AuditEstimate, AuditOptions, AuditReport, MendCount, RepairMode, audit_table, estimate_audit};
 use singlet_cost::{dollars, region_prices};
 use singlet_runtime::{Engine, FindingKind, OpenError, TableOpening, TableUse};
@@ -14,6 +14,7 @@ use singlet_runtime::{Engine, FindingKind, OpenError, TableOpening, TableUse};
 use self::kept_files::KeptFiles;
 use crate::model::{self, fail};
 use crate::place::Place;
+use crate::report_format::ReportFormat;
 use crate::store::{StoreArgs, now};
 use crate::{exit, source};
 
@@ -32,7 +33,7 @@ const SEGMENTS_MAX: u32 = 64;
 #[command(
     after_help = "Exit codes: 0 nothing is wrong (notes apart) or all of it was mended, 1 something is, 2 it could not be looked at."
 )]
-pub struct Audit {
+pub(crate) struct Audit {
     /// The model file.
     model: PathBuf,
     /// Only say how much would be read, and what that costs.
@@ -63,23 +64,15 @@ pub struct Audit {
     #[arg(long, requires = "repair", value_name = "FILE")]
     images: Option<PathBuf>,
     /// The format of the output.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     #[command(flatten)]
     store: StoreArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One object; stable.
-    Json,
-}
-
 impl Audit {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::block_on(self.audit()).unwrap_or_else(|code| code)
     }
 
@@ -108,8 +101,8 @@ impl Audit {
         eprint!("{estimated}");
         let report = self.run_on(&engine, &String::from_utf8_lossy(&text)).await?;
         let shown = match self.format {
-            Format::Text => self.text(&report),
-            Format::Json => format!("{}\n", serde_json::to_string_pretty(&report).unwrap_or_default()),
+            ReportFormat::Text => self.text(&report),
+            ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(&report).unwrap_or_default()),
         };
         super::print(&shown);
         let mended: u64 = match self.yes {

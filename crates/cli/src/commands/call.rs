@@ -28,7 +28,7 @@ const CELL_CHARS_MAX: usize = 40;
 ///
 /// Arguments are `name=value`, or `name:=JSON` for lists, maps and null. If a rule refuses a write, its name is shown.
 #[derive(Args)]
-pub struct Call {
+pub(crate) struct Call {
     /// The model file.
     model: PathBuf,
     /// The name of the read or write.
@@ -55,8 +55,8 @@ pub struct Call {
     #[arg(long)]
     sample: bool,
     /// How rows are shown.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = RowFormat::Text)]
+    format: RowFormat,
     #[command(flatten)]
     errors: ErrorArgs,
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub struct Call {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum RowFormat {
     /// A table, then what it consumed.
     Text,
     /// `{value, next, capacity: {read, write, predicted}}`; of a write `{status, value, replayed, capacity}`.
@@ -73,7 +73,7 @@ enum Format {
 
 impl Call {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::block_on(self.call()).unwrap_or_else(|code| code)
     }
 
@@ -240,9 +240,9 @@ fn refused(error: &RuntimeError) -> ExitCode {
     ExitCode::from(crate::exit::FINDINGS)
 }
 
-fn written_text(written: &Written, format: Format) -> String {
+fn written_text(written: &Written, format: RowFormat) -> String {
     let units = written.consumed.total();
-    if format == Format::Json {
+    if format == RowFormat::Json {
         let members = [
             ("status", written.status.to_string()),
             (
@@ -296,9 +296,9 @@ fn predicted(engine: &Engine, name: &str, request: &Request) -> Vec<String> {
     formulas.collect()
 }
 
-fn shown(answer: &Answer, predicted: &[String], format: Format) -> String {
+fn shown(answer: &Answer, predicted: &[String], format: RowFormat) -> String {
     let units = answer.consumed.total();
-    if format == Format::Json {
+    if format == RowFormat::Json {
         let members = [
             (
                 "value",

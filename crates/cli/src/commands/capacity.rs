@@ -14,18 +14,18 @@ use crate::model;
 ///
 /// `singlet capacity systems/ecobid/model.yaml`
 #[derive(Args)]
-pub struct Capacity {
+pub(crate) struct Capacity {
     /// The model file.
     model: PathBuf,
     #[command(flatten)]
     prices: PriceArgs,
     /// The format of the output.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = CapacityFormat::Text)]
+    format: CapacityFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum CapacityFormat {
     /// A table for each place, and one of the busiest partitions.
     Text,
     /// `{model, places, keys, assumptions}`.
@@ -34,7 +34,7 @@ enum Format {
 
 impl Capacity {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match self.shown() {
             Ok(text) => super::print(&text),
             Err(code) => code,
@@ -48,8 +48,8 @@ impl Capacity {
         let found = capacity(&model, &operations, 1.0);
         let assumptions = capacity_assumptions(&model, &operations);
         Ok(match self.format {
-            Format::Text => capacity_text(&model.name, &found, &prices, &assumptions),
-            Format::Json => {
+            CapacityFormat::Text => capacity_text(&model.name, &found, &prices, &assumptions),
+            CapacityFormat::Json => {
                 let json = json!({
                     "model": model.name,
                     "places": found.places,

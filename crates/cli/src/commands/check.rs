@@ -18,13 +18,13 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 /// Every finding has a code, a place and, where there is one, a way out; `singlet explain CODE` says more. Findings that a
 /// team has seen and accepts stand under `accept:` in the model, each with its reason.
 #[derive(Args)]
-pub struct Check {
+pub(crate) struct Check {
     /// Model files; `-` reads standard input.
     #[arg(required = true, value_name = "MODEL")]
     models: Vec<PathBuf>,
     /// How findings are shown.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = FindingFormat::Text)]
+    format: FindingFormat,
     /// Also fail on findings of this severity.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     deny: Option<Denied>,
@@ -40,7 +40,7 @@ pub struct Check {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum FindingFormat {
     /// For people: the place in the file, marked.
     Text,
     /// A list of findings; stable.
@@ -66,7 +66,7 @@ enum Colour {
 
 impl Check {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match self.watch {
             true => self.watch(),
             false => self.once(),
@@ -86,10 +86,10 @@ impl Check {
             }
         }
         let shown = match self.format {
-            Format::Text => report::text::render(&report, self.coloured(), self.hints),
-            Format::Json => report::json::render(&report),
-            Format::Sarif => report::sarif::render(&report),
-            Format::Github => report::github::render(&report),
+            FindingFormat::Text => report::text::render(&report, self.coloured(), self.hints),
+            FindingFormat::Json => report::json::render(&report),
+            FindingFormat::Sarif => report::sarif::render(&report),
+            FindingFormat::Github => report::github::render(&report),
         };
         let printed = super::print(&shown);
         if printed != ExitCode::from(exit::CLEAN) || unreadable {
@@ -115,7 +115,7 @@ impl Check {
             Err(invalid) => (invalid.0, vec![invalid.1]),
         };
         let wanted = |finding: &Diagnostic| self.hints || finding.rule.severity > Severity::Hint;
-        let hidden = matches!(self.format, Format::Text);
+        let hidden = matches!(self.format, FindingFormat::Text);
         let found = found.into_iter().filter(|finding| hidden || wanted(finding)).collect();
         (source, found)
     }
@@ -147,7 +147,7 @@ impl Check {
 }
 
 /// How many files, in words.
-pub fn files(count: usize) -> String {
+pub(crate) fn files(count: usize) -> String {
     match count {
         1 => "1 file".to_owned(),
         _ => format!("{count} files"),

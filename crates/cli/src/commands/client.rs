@@ -13,7 +13,7 @@ use crate::model::{self, fail};
 /// It has no dependencies and is one file: a function for each read and write, ids as types of their own, pages as asynchronous
 /// iterators, refusals by name, and idempotency keys that it makes itself.
 #[derive(Args)]
-pub struct Client {
+pub(crate) struct Client {
     /// The language.
     language: Language,
     /// The model file.
@@ -30,7 +30,7 @@ enum Language {
 
 impl Client {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let loaded = match model::load(&self.model) {
             Ok(loaded) => loaded,
             Err(code) => return code,

@@ -7,14 +7,14 @@ use clap_complete::Shell;
 
 /// Print a completion script for a shell.
 #[derive(Args)]
-pub struct Completions {
+pub(crate) struct Completions {
     /// The shell.
     shell: Shell,
 }
 
 impl Completions {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut crate::Cli::command(), "singlet", &mut script);
         super::print(&String::from_utf8_lossy(&script))

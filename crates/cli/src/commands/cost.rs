@@ -21,7 +21,7 @@ const PRICES_BYTES_MAX: u64 = 1024 * 1024;
 ///
 /// With a second model the two are compared, operation by operation. Either may be a saved result (`--format json`).
 #[derive(Args)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// The model file, or a saved result to compare with.
     model: PathBuf,
     /// The model after a change.
@@ -35,13 +35,13 @@ pub struct Cost {
     #[arg(long, value_name = "SHARE", requires = "new")]
     max_increase: Option<f64>,
     /// The format of the output.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = CostFormat::Text)]
+    format: CostFormat,
 }
 
 /// Which prices.
 #[derive(Args)]
-pub struct PriceArgs {
+pub(crate) struct PriceArgs {
     /// A file with the prices of a team or a region.
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
@@ -51,7 +51,7 @@ pub struct PriceArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum CostFormat {
     /// Tables with bars.
     Text,
     /// The whole result, to be kept and compared with.
@@ -60,12 +60,12 @@ enum Format {
 
 impl PriceArgs {
     /// Those of a file; of us-east-1, where there is none.
-    pub fn of_file(prices: Option<PathBuf>) -> Self {
+    pub(crate) fn of_file(prices: Option<PathBuf>) -> Self {
         PriceArgs { prices, region: None }
     }
 
     /// Those of the file, of the region, or of us-east-1.
-    pub fn load(&self) -> Result<Prices, ExitCode> {
+    pub(crate) fn load(&self) -> Result<Prices, ExitCode> {
         let prices = match &self.prices {
             Some(path) => {
                 let text = text_of(path, PRICES_BYTES_MAX)?;
@@ -91,7 +91,7 @@ impl PriceArgs {
 
 impl Cost {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let done = match &self.new {
             Some(new) => self.compared(new),
             None => self.shown(),
@@ -105,8 +105,8 @@ impl Cost {
             None => self.report(&self.model)?,
         };
         let text = match self.format {
-            Format::Text => cost_text(&report),
-            Format::Json => json_text(&report)?,
+            CostFormat::Text => cost_text(&report),
+            CostFormat::Json => json_text(&report)?,
         };
         Ok(super::print(&text))
     }
@@ -150,8 +150,8 @@ impl Cost {
         let comparison = compare_reports(&old, &new).ok_or_else(|| model::fail("a saved result has no month"))?;
         let increase = comparison.increase();
         let text = match self.format {
-            Format::Text => comparison_text(&comparison),
-            Format::Json => format!("{:#}\n", json!({"increase": increase, "comparison": comparison})),
+            CostFormat::Text => comparison_text(&comparison),
+            CostFormat::Json => format!("{:#}\n", json!({"increase": increase, "comparison": comparison})),
         };
         let printed = super::print(&text);
         match self.max_increase.is_some_and(|most| increase > most) {

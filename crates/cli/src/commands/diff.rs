@@ -29,7 +29,7 @@ use crate::{exit, model};
 /// For each difference it says what must be done to the rows (nothing, fill, index, rekey, reshape, drop) and how: free, bridge,
 /// still, new table. A renamed thing counts as the same only where the new model says so with `was:`.
 #[derive(Args)]
-pub struct Diff {
+pub(crate) struct Diff {
     /// The model as it is; the one that comes, where it is compared with a table.
     model: PathBuf,
     /// The model that comes.
@@ -38,8 +38,8 @@ pub struct Diff {
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     deny: Vec<Denied>,
     /// The format of the output.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    format: DiffFormat,
     /// Write units a second at which rows would be changed.
     #[arg(long, value_name = "UNITS", default_value_t = RATE_UNITS_USUAL)]
     rate: f64,
@@ -54,7 +54,7 @@ pub struct Diff {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum DiffFormat {
     /// For people.
     Text,
     /// For programs; stable.
@@ -91,7 +91,7 @@ impl Denied {
 
 impl Diff {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         if !(self.rate.is_finite() && self.rate > 0.0) {
             return model::fail("`--rate` is a number of write units a second, such as 500");
         }
@@ -195,9 +195,9 @@ impl Diff {
 
     fn show(&self, diff: &WholeDiff, files: FileNames<'_>) -> Result<ExitCode, ExitCode> {
         let text = match self.format {
-            Format::Text => diff_text(diff, files),
-            Format::Json => format!("{:#}\n", diff_json(diff, files)),
-            Format::Markdown => diff_markdown(diff, files),
+            DiffFormat::Text => diff_text(diff, files),
+            DiffFormat::Json => format!("{:#}\n", diff_json(diff, files)),
+            DiffFormat::Markdown => diff_markdown(diff, files),
         };
         let printed = super::print(&text);
         let mut is_denied = false;

@@ -4,7 +4,7 @@ use singlet_evolve::{DataClass, RowChange, Way};
 use singlet_store::{IndexKind, IndexProjection, IndexSpec, KeySchema, TableSpec};
 
 /// What must be done to a table that is there. What the model does not use, such as a further index, is left alone.
-pub fn live_table_changes(wanted: &TableSpec, live: &TableSpec) -> Vec<RowChange> {
+pub(crate) fn live_table_changes(wanted: &TableSpec, live: &TableSpec) -> Vec<RowChange> {
     let mut found = Vec::new();
     if wanted.key != live.key {
         let said = ("the table's key", key(&live.key), key(&wanted.key));

@@ -18,7 +18,7 @@ const DRAWINGS: &str = "design";
 /// Without `--out` the document is printed, with diagrams as Mermaid. With it, the document and its drawings are written as
 /// `design.md` and `design/*.svg`.
 #[derive(Args)]
-pub struct Docs {
+pub(crate) struct Docs {
     /// The model file.
     model: PathBuf,
     /// The folder to write to.
@@ -28,7 +28,7 @@ pub struct Docs {
 
 impl Docs {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let model = match model::load(&self.model) {
             Ok(model) => model,
             Err(code) => return code,

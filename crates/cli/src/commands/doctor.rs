@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use singlet_face::Company;
 use singlet_model::Model;
@@ -14,6 +14,7 @@ use singlet_store_embedded::{EmbeddedStore, Inspection};
 
 use crate::model::{self, fail};
 use crate::moment_copy::MomentCopy;
+use crate::report_format::ReportFormat;
 use crate::table::{aligned, counted};
 use crate::{exit, store};
 
@@ -24,25 +25,17 @@ use crate::{exit, store};
 /// copy as of this moment inside the folder, which is checked and removed; the checksums of the files' own pages are then not checked.
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something is, 2 it could not be looked at.")]
-pub struct Doctor {
+pub(crate) struct Doctor {
     /// The folder of the data.
     data: PathBuf,
     /// The models whose rows are in it.
     models: Vec<PathBuf>,
     /// The format of the output.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     /// A value for a model's `settings`, `system.name=value`.
     #[arg(long = "set", value_name = "SYSTEM.NAME=VALUE")]
     set: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One object; stable.
-    Json,
 }
 
 /// What was found, as it is shown.
@@ -86,7 +79,7 @@ struct TableReport {
 
 impl Doctor {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::block_on(self.examine()).unwrap_or_else(|code| code)
     }
 
@@ -135,8 +128,8 @@ impl Doctor {
         }
         report.sound = report.findings.is_empty();
         let shown = match self.format {
-            Format::Text => report.text(&self.data.display().to_string()),
-            Format::Json => format!("{}\n", serde_json::to_string_pretty(&report).unwrap_or_default()),
+            ReportFormat::Text => report.text(&self.data.display().to_string()),
+            ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(&report).unwrap_or_default()),
         };
         super::print(&shown);
         Ok(ExitCode::from(if report.sound { exit::CLEAN } else { exit::FINDINGS }))

@@ -16,7 +16,7 @@ use crate::{exit, model, private_file};
 /// sees them, whoever wrote them; what the model has no name for is reported, and the exit code is then 1. If others write
 /// meanwhile, the rows are not from a single moment.
 #[derive(Args)]
-pub struct Dump {
+pub(crate) struct Dump {
     /// The model file.
     model: PathBuf,
     /// Where to write, instead of standard output.
@@ -28,7 +28,7 @@ pub struct Dump {
 
 impl Dump {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::block_on(self.dump()).unwrap_or_else(|code| code)
     }
 

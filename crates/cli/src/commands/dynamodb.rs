@@ -17,7 +17,7 @@ use crate::place::Place;
 ///
 /// Any credentials are taken, as long as there are some: no signature is checked.
 #[derive(Args)]
-pub struct Dynamodb {
+pub(crate) struct Dynamodb {
     /// Where to listen.
     #[arg(
         long,
@@ -39,8 +39,8 @@ pub struct Dynamodb {
     #[arg(long, env = "SINGLET_DYNAMODB_REMOTE")]
     allow_remote: bool,
     /// How failures are logged, to standard error.
-    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::Format::Text)]
-    log: log::Format,
+    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::LogFormat::Text)]
+    log: log::LogFormat,
     /// What is logged: `info`, `warn`, `debug`, or a filter such as `singlet_protocol=debug`.
     #[arg(long, env = "SINGLET_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     log_level: String,
@@ -48,7 +48,7 @@ pub struct Dynamodb {
 
 impl Dynamodb {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::block_on(async move { self.listen().await }).unwrap_or_else(|code| code)
     }
 
@@ -79,8 +79,8 @@ impl Dynamodb {
 }
 
 /// Listens, on this machine alone unless told otherwise.
-pub async fn bind(address: &str, is_remote: bool, flag: &str) -> Result<Server, String> {
-    let server = Server::bind(address, None).await?;
+pub(crate) async fn bind(address: &str, is_remote: bool, flag: &str) -> Result<Server, String> {
+    let server = Server::bind(address, None).await.map_err(|error| error.to_string())?;
     let is_local = server.address().is_some_and(|address| address.ip().is_loopback());
     match is_local || is_remote {
         true => Ok(server),
@@ -92,13 +92,17 @@ pub async fn bind(address: &str, is_remote: bool, flag: &str) -> Result<Server, 
 }
 
 /// What is said when it is ready.
-pub fn greeting(server: &Server) -> String {
+pub(crate) fn greeting(server: &Server) -> String {
     let address = server.address().map(|address| address.to_string()).unwrap_or_default();
     format!("DynamoDB's protocol at http://{address}\n")
 }
 
 /// Answers until the end, then finishes what has begun.
-pub fn run(server: Server, endpoint: Arc<Endpoint>, end: impl Future<Output = ()>) -> impl Future<Output = bool> {
+pub(crate) fn run(
+    server: Server,
+    endpoint: Arc<Endpoint>,
+    end: impl Future<Output = ()>,
+) -> impl Future<Output = bool> {
     let limits = Limits {
         // SDKs keep connections for their next call.
         header_time_max: Duration::from_secs(60),

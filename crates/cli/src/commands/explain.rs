@@ -11,14 +11,14 @@ use crate::exit;
 
 /// Explain a rule: what it means, why it matters and what to do.
 #[derive(Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// A rule's code or name, such as `K001` or `constant-partition-key`; without one, all rules are listed.
     rule: Option<String>,
 }
 
 impl Explain {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let Some(name) = self.rule else {
             return super::print(&list());
         };

@@ -27,7 +27,7 @@ use crate::{exit, model};
 ///
 /// With `--once`, the exit code is 1 where changes are parked.
 #[derive(Args)]
-pub struct Follow {
+pub(crate) struct Follow {
     /// The model file.
     model: PathBuf,
     /// End with the ticks that are due and the last change, instead of waiting for others.
@@ -47,8 +47,8 @@ pub struct Follow {
     #[command(flatten)]
     store: StoreArgs,
     /// How it is logged, to standard error.
-    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::Format::Text)]
-    log: log::Format,
+    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::LogFormat::Text)]
+    log: log::LogFormat,
     /// What is logged: `info`, `warn`, `debug`.
     #[arg(long, env = "SINGLET_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     log_level: String,
@@ -56,7 +56,7 @@ pub struct Follow {
 
 impl Follow {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::block_on(self.follow()).unwrap_or_else(|code| code)
     }
 

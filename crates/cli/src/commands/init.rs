@@ -14,7 +14,7 @@ use crate::model::fail;
 ///
 /// Writes `model.yaml`, `sample.jsonl` and `scenarios.yaml`. Existing files are never overwritten.
 #[derive(Args)]
-pub struct Init {
+pub(crate) struct Init {
     /// The folder; created if it does not exist.
     #[arg(default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
@@ -42,7 +42,7 @@ const SMALL: [NewFile; 3] = [
 
 impl Init {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match self.write_files() {
             Ok(text) => super::print(&text),
             Err(reason) => fail(&reason),

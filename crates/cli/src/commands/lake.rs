@@ -27,7 +27,7 @@ const MILLIS_PER_HOUR: i64 = 60 * 60 * 1_000;
 /// The exit code is 1 where rows did not fit the model: they are in `_misfits`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct IntoLake {
+pub(crate) struct IntoLake {
     #[command(subcommand)]
     command: Option<LakeCommand>,
     /// The model file.
@@ -48,8 +48,8 @@ pub struct IntoLake {
     #[command(flatten)]
     store: StoreArgs,
     /// How it is logged, to standard error.
-    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::Format::Text)]
-    log: log::Format,
+    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::LogFormat::Text)]
+    log: log::LogFormat,
     /// What is logged: `info`, `warn`, `debug`.
     #[arg(long, env = "SINGLET_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     log_level: String,
@@ -104,7 +104,7 @@ impl LakeReporting {
 
 impl IntoLake {
     /// Runs the command.
-    pub fn run(mut self) -> ExitCode {
+    pub(crate) fn run(mut self) -> ExitCode {
         match self.command.take() {
             Some(LakeCommand::Report(report)) => super::block_on(report.show()).unwrap_or_else(|code| code),
             None => super::block_on(self.follow()).unwrap_or_else(|code| code),

@@ -25,7 +25,7 @@ use crate::{exit, model, progress, source};
 /// Nothing is written unless every line is right. If the table already has a different row with the same key or unique value,
 /// loading stops at that line and overwrites nothing; rows that are already there are skipped, so that a file can be loaded again.
 #[derive(Args)]
-pub struct Load {
+pub(crate) struct Load {
     /// The model file.
     model: PathBuf,
     /// The rows; `sample.jsonl` beside the model unless said.
@@ -45,7 +45,7 @@ pub struct Load {
 
 impl Load {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::block_on(self.load()).unwrap_or_else(|code| code)
     }
 
@@ -183,7 +183,7 @@ impl RowSource for FileRows {
 }
 
 /// A file of rows as text.
-pub fn text_of(path: &std::path::Path) -> Result<String, ExitCode> {
+pub(crate) fn text_of(path: &std::path::Path) -> Result<String, ExitCode> {
     let bytes = source::read(path).map_err(|reason| model::fail(&reason))?;
     String::from_utf8(bytes).map_err(|_| model::fail(&format!("`{}` is not UTF-8", path.display())))
 }

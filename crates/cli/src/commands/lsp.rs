@@ -17,7 +17,7 @@ use crate::{exit, model};
 ///
 /// Findings of `check` as you type, completion, hover with plans and keys, definitions, references, renames and quick fixes.
 #[derive(Args)]
-pub struct Lsp {
+pub(crate) struct Lsp {
     /// Taken and without effect: standard input and output are all there is.
     #[arg(long, hide = true)]
     stdio: bool,
@@ -25,7 +25,7 @@ pub struct Lsp {
 
 impl Lsp {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let (connection, threads) = Connection::stdio();
         let begun = connection.initialize_start().and_then(|(id, _)| {
             let told = json!({

@@ -32,7 +32,7 @@ const PROTOCOL_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", 
 /// An assistant can check, plan, price and verify the models of a folder, read rows of their sample data, and look up the language and the
 /// rules. Nothing is written, and no file outside the folder is read.
 #[derive(Args)]
-pub struct Mcp {
+pub(crate) struct Mcp {
     /// The folder of the models.
     #[arg(default_value = ".")]
     folder: PathBuf,
@@ -65,7 +65,7 @@ type Running = Arc<Mutex<HashMap<String, Arc<AtomicBool>>>>;
 
 impl Mcp {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let folder = match ModelFolder::open(&self.folder) {
             Ok(folder) => Arc::new(folder),
             Err(reason) => return model::fail(&reason),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use singlet_cost::{dollars, region_prices};
 use singlet_face::Company;
 use singlet_migrate::{
@@ -19,6 +19,7 @@ use crate::exit;
 use crate::model::{self, fail};
 use crate::place::Place;
 use crate::progress::count_bar;
+use crate::report_format::ReportFormat;
 use crate::store::{StoreArgs, given_pairs, now, settings};
 use crate::table::counted;
 
@@ -38,7 +39,7 @@ const SETTLES_FOR: Duration = Duration::from_secs(GATE_STALE.as_secs() + GATE_BE
 #[command(
     after_help = "Exit codes: 0 done, or nothing to do; 1 there is something to do and `--yes` was not given, or some rows cannot become rows of the model; 2 it could not be tried."
 )]
-pub struct Migrate {
+pub(crate) struct Migrate {
     /// The new model.
     model: PathBuf,
     /// The model that wrote the rows, if the table does not have its text.
@@ -60,23 +61,15 @@ pub struct Migrate {
     #[arg(long, value_name = "NAME=VALUE")]
     set_old: Vec<String>,
     /// The format of the plan.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     #[command(flatten)]
     store: StoreArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One object; stable.
-    Json,
-}
-
 impl Migrate {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::block_on(self.migrate()).unwrap_or_else(|code| code)
     }
 
@@ -150,10 +143,10 @@ impl Migrate {
             ),
         };
         match self.format {
-            Format::Text => {
+            ReportFormat::Text => {
                 super::print(&text);
             }
-            Format::Json => eprint!("{text}"),
+            ReportFormat::Json => eprint!("{text}"),
         }
         Ok(ExitCode::from(exit::CLEAN))
     }
@@ -211,8 +204,8 @@ impl Migrate {
 
     fn show(&self, table: &str, plan: &MigrationPlan, place: &Place) {
         let text = match self.format {
-            Format::Text => plan_text(table, plan, place, (self.rate, self.yes)),
-            Format::Json => format!("{}\n", serde_json::to_string_pretty(plan).unwrap_or_default()),
+            ReportFormat::Text => plan_text(table, plan, place, (self.rate, self.yes)),
+            ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(plan).unwrap_or_default()),
         };
         super::print(&text);
     }

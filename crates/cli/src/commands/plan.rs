@@ -30,7 +30,7 @@ const CAPACITY_CHARS_MAX: usize = 44;
 ///
 /// `singlet plan systems/ecobid/model.yaml itemsNear at=47.37,8.54 km=5 --why`
 #[derive(Args)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The model file.
     model: PathBuf,
     /// One read or write, in detail; tables of all of them without it.
@@ -44,12 +44,12 @@ pub struct Plan {
     #[command(flatten)]
     caller: CallerArgs,
     /// How plans are shown.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    format: PlanFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum PlanFormat {
     /// A table, or the details of one read.
     Text,
     /// `{model, reads}`, as the reference describes it.
@@ -58,7 +58,7 @@ enum Format {
 
 impl Plan {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match self.planned() {
             Ok(text) => super::print(&text),
             Err(code) => code,
@@ -77,7 +77,7 @@ impl Plan {
             Some(read) => vec![plan_read(&model, read)],
             None => model.reads.iter().map(|read| plan_read(&model, read)).collect(),
         };
-        if self.format == Format::Json {
+        if self.format == PlanFormat::Json {
             let plans = match read {
                 None => json::with_writes(plan_json::reads_json(&model, &plans), plan_json::writes_json(&model)),
                 Some(_) => plan_json::reads_json(&model, &plans),
@@ -119,8 +119,8 @@ impl Plan {
             ));
         }
         Ok(match self.format {
-            Format::Text => writes::text(model, write),
-            Format::Json => format!("{:#}\n", plan_json::write_json(model, write)),
+            PlanFormat::Text => writes::text(model, write),
+            PlanFormat::Json => format!("{:#}\n", plan_json::write_json(model, write)),
         })
     }
 

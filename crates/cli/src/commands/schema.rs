@@ -8,11 +8,11 @@ use clap::Args;
 ///
 /// A line `# yaml-language-server: $schema=PATH` at the top of a model points most editors at it.
 #[derive(Args)]
-pub struct Schema {}
+pub(crate) struct Schema {}
 
 impl Schema {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         super::print(&format!("{:#}\n", singlet_model::grammar::json_schema()))
     }
 }

@@ -1,15 +1,15 @@
 //! `singlet serve`.
 
-pub mod bundled;
+pub(crate) mod bundled;
 mod config;
 mod console;
 mod first_call;
 mod give_back;
 mod greeting;
-pub mod log;
+pub(crate) mod log;
 mod opening;
-pub mod secret;
-pub mod signal;
+pub(crate) mod secret;
+pub(crate) mod signal;
 mod sources;
 mod telemetry;
 mod watch;
@@ -45,14 +45,14 @@ use crate::search_following::SearchPlace;
 use crate::webhooks::WebhookDeployment;
 
 /// Where the service keeps its data unless told otherwise.
-pub const DATA_FOLDER: &str = "singlet-data";
+pub(crate) const DATA_FOLDER: &str = "singlet-data";
 
 /// Serve models over HTTP; without a model, the five systems that come with the command.
 ///
 /// Flags take precedence over environment variables, and those over the configuration file. In a folder, missing tables are
 /// created; in DynamoDB they must exist, with the keys and indexes that the model needs.
 #[derive(Args)]
-pub struct Serve {
+pub(crate) struct Serve {
     /// The model files.
     models: Vec<PathBuf>,
     /// Where to listen [default: 127.0.0.1:8080]
@@ -191,8 +191,8 @@ pub struct Serve {
     #[arg(long = "set", value_name = "SYSTEM.NAME=VALUE")]
     set: Vec<String>,
     /// How requests are logged, to standard error.
-    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::Format::Text)]
-    log: log::Format,
+    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::LogFormat::Text)]
+    log: log::LogFormat,
     /// What is logged: `info`, `warn`, `debug`, or a filter such as `singlet_http=debug`.
     #[arg(long, env = "SINGLET_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     log_level: String,
@@ -223,7 +223,7 @@ struct Deployment {
 
 impl Serve {
     /// Runs the command.
-    pub fn run(self: Box<Self>) -> ExitCode {
+    pub(crate) fn run(self: Box<Self>) -> ExitCode {
         super::block_on(async move { self.serve().await }).unwrap_or_else(|code| code)
     }
 
@@ -255,12 +255,12 @@ impl Serve {
             .unwrap_or_else(|| "127.0.0.1:8080".to_owned());
         let server = Server::bind(&listen, tls.as_ref())
             .await
-            .map_err(|reason| fail(&reason))?;
+            .map_err(|error| fail(&error.to_string()))?;
         let operators = match self.operator_listen.clone().or(file.operator_listen.take()) {
             Some(address) => Some(
                 Server::bind(&address, tls.as_ref())
                     .await
-                    .map_err(|reason| fail(&reason))?,
+                    .map_err(|error| fail(&error.to_string()))?,
             ),
             None => None,
         };
@@ -421,15 +421,16 @@ impl Serve {
             false => Some(flag.to_vec()),
         };
         let surfaces = match said(&self.surfaces, file.surfaces.take()) {
-            Some(names) => Surfaces::from_names(&names)?,
+            Some(names) => Surfaces::from_names(&names).map_err(|error| error.to_string())?,
             None if has_operators => Surfaces::NONE,
             None => Surfaces::ALL,
         };
+        let proxies = said(&self.proxy, file.proxy.take()).unwrap_or_default();
         Ok(Settings {
             limits: self.limits(file),
             cors_origins: said(&self.cors, file.cors.take()).unwrap_or_default(),
             surfaces,
-            proxies: Proxies::from_networks(&said(&self.proxy, file.proxy.take()).unwrap_or_default())?,
+            proxies: Proxies::from_networks(&proxies).map_err(|error| error.to_string())?,
             ..Settings::default()
         })
     }
@@ -621,7 +622,7 @@ async fn keys_at(place: &str, authorities: Option<&Path>) -> Result<JwtKeys, Str
         return keys.map(JwtKeys::Fetched).map_err(|error| named(error.to_string()));
     }
     let text = std::fs::read_to_string(place).map_err(|error| named(format!("this cannot be read: {error}")))?;
-    JwtKeys::from_jwks(&text).map_err(named)
+    JwtKeys::from_jwks(&text).map_err(|error| named(error.to_string()))
 }
 
 /// The keys of an issuer, found by OpenID Connect Discovery.
@@ -699,7 +700,7 @@ impl Deployment {
                 id: entry.id.clone(),
                 role: entry.role.clone(),
             };
-            keys.add_hash(&entry.sha256, of)?;
+            keys.add_hash(&entry.sha256, of).map_err(|error| error.to_string())?;
             known = true;
         }
         Ok(if known {

@@ -20,7 +20,7 @@ use crate::store::now;
 ///
 /// `curl -H "Authorization: Bearer $(singlet token todo --as ada)" …`
 #[derive(Args)]
-pub struct Token {
+pub(crate) struct Token {
     /// One of the five systems, or a model file.
     #[arg(value_name = "SYSTEM|MODEL")]
     system: String,
@@ -53,7 +53,7 @@ pub struct Token {
 
 impl Token {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match self.token() {
             Ok(token) => super::print(&format!("{token}\n")),
             Err(code) => code,
@@ -107,7 +107,7 @@ impl Token {
             claims: self.named(&model, claims).map_err(|reason| fail(&reason))?,
             expires: self.end().map_err(|reason| fail(&reason))?,
         };
-        token.sign(&secret).map_err(|reason| fail(&reason))
+        token.sign(&secret).map_err(|error| fail(&error.to_string()))
     }
 
     /// Where the service keeps its secret; nowhere, where it has no folder.

@@ -13,7 +13,7 @@ use crate::{exit, model};
 /// A service that has the folder open goes on serving: it makes the copy itself. The copy holds all tables with their indexes and
 /// changes; the secret of the service is not in it.
 #[derive(Args)]
-pub struct Backup {
+pub(crate) struct Backup {
     /// The folder of the data.
     data: PathBuf,
     /// Where the copy goes: a folder without data.
@@ -22,7 +22,7 @@ pub struct Backup {
 
 /// Restore a backup into a folder that has no data.
 #[derive(Args)]
-pub struct Restore {
+pub(crate) struct Restore {
     /// The folder of the backup, which stays as it is.
     backup: PathBuf,
     /// The folder of the data: one without data.
@@ -33,28 +33,28 @@ pub struct Restore {
 ///
 /// A service that has the folder open goes on serving: it does it itself. As much room as the data takes is needed meanwhile.
 #[derive(Args)]
-pub struct Compact {
+pub(crate) struct Compact {
     /// The folder of the data.
     data: PathBuf,
 }
 
 impl Backup {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         copied(&self.data, &self.to)
     }
 }
 
 impl Restore {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         copied(&self.backup, &self.data)
     }
 }
 
 impl Compact {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let before = bytes_in(&self.data);
         let done = super::block_on(async {
             let done = done_in(&self.data, &Asked::Compact).await;

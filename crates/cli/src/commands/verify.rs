@@ -28,7 +28,7 @@ use crate::{exit, model, source};
 /// and shows each difference with as few rows as possible. A condition under `using:` is run as written. The scenarios next to the
 /// model are played over real HTTP, and the parts of the model that they do not reach are listed. `docs/verify.md` shows both.
 #[derive(Args)]
-pub struct Verify {
+pub(crate) struct Verify {
     /// The model file.
     model: PathBuf,
     /// The scenarios; `scenarios.yaml` beside `model.yaml`, or `NAME.scenarios.yaml` beside `NAME.yaml`, unless said.
@@ -56,8 +56,8 @@ pub struct Verify {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// How the outcome is shown.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutcomeFormat::Text)]
+    format: OutcomeFormat,
     /// Where cases are run: `memory`, or `dynamodb` in tables that are made for it and removed.
     #[arg(long, default_value = "memory", value_name = "STORE")]
     store: String,
@@ -76,7 +76,7 @@ const CASES_USUAL: usize = 100;
 const WORKERS: usize = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum OutcomeFormat {
     Text,
     Json,
     Junit,
@@ -87,7 +87,7 @@ type Scenarios = (Source, Outcome);
 
 impl Verify {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         self.verify().unwrap_or_else(|code| code)
     }
 
@@ -111,9 +111,9 @@ impl Verify {
                 .map_err(|error| model::fail(&format!("`{}` cannot be written: {error}", path.display())))?;
         }
         let shown = match self.format {
-            Format::Text => self.as_text(&model, scenarios.as_ref(), report.as_ref()),
-            Format::Json => self.as_json(&model, scenarios.as_ref(), report.as_ref()),
-            Format::Junit => junit::suites(&model.name, scenarios.as_ref(), report.as_ref(), &|finding| {
+            OutcomeFormat::Text => self.as_text(&model, scenarios.as_ref(), report.as_ref()),
+            OutcomeFormat::Json => self.as_json(&model, scenarios.as_ref(), report.as_ref()),
+            OutcomeFormat::Junit => junit::suites(&model.name, scenarios.as_ref(), report.as_ref(), &|finding| {
                 self.again(finding)
             }),
         };
@@ -185,8 +185,8 @@ impl Verify {
             played = Some(singlet_scenario::run(&file, Arc::clone(model)).await);
             Ok(ExitCode::SUCCESS)
         })?;
-        let outcome = played.unwrap_or_else(|| Err("the scenarios were not played".to_owned()));
-        Ok((source, outcome.map_err(|reason| model::fail(&reason))?))
+        let outcome = played.ok_or_else(|| model::fail("the scenarios were not played"))?;
+        Ok((source, outcome.map_err(|error| model::fail(&error.to_string()))?))
     }
 
     /// Tries every operation in drawn cases.
@@ -274,18 +274,18 @@ impl Verify {
     /// Shows what is wrong with a file that is not played.
     fn refuse(&self, source: &Source, findings: &[Diagnostic]) -> ExitCode {
         let shown = match self.format {
-            Format::Text => findings
+            OutcomeFormat::Text => findings
                 .iter()
                 .map(|finding| played::snippet(source, finding))
                 .collect(),
-            Format::Json => {
+            OutcomeFormat::Json => {
                 let mistakes: Vec<Json> = findings
                     .iter()
                     .map(|finding| played::located(source, finding))
                     .collect();
                 format!("{:#}\n", json!({"passed": false, "mistakes": mistakes}))
             }
-            Format::Junit => junit::mistakes(source, findings),
+            OutcomeFormat::Junit => junit::mistakes(source, findings),
         };
         super::print(&shown);
         ExitCode::from(exit::FINDINGS)

@@ -5,7 +5,7 @@ use singlet_model::Severity;
 use super::{Report, place};
 
 /// One line for each finding.
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     report
         .findings()
         .map(|(source, finding)| {

@@ -20,7 +20,7 @@ struct Finding<'a> {
 }
 
 /// The findings as a JSON list.
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let findings: Vec<Finding<'_>> = report
         .findings()
         .map(|(source, finding)| {

@@ -6,7 +6,7 @@ use singlet_model::{Diagnostic, Severity, Source};
 use super::{Report, place};
 
 /// A whole SARIF log.
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let rules: Vec<Value> = singlet_lint::all_rules()
         .map(|rule| {
             json!({

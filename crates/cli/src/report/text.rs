@@ -7,7 +7,7 @@ use super::Report;
 use crate::commands::check::files;
 
 /// All findings and a closing line.
-pub fn render(report: &Report, coloured: bool, hints: bool) -> String {
+pub(crate) fn render(report: &Report, coloured: bool, hints: bool) -> String {
     let renderer = match coloured {
         true => Renderer::styled(),
         false => Renderer::plain(),
@@ -26,7 +26,7 @@ pub fn render(report: &Report, coloured: bool, hints: bool) -> String {
 }
 
 /// One finding, without colour.
-pub fn finding(source: &Source, finding: &Diagnostic) -> String {
+pub(crate) fn finding(source: &Source, finding: &Diagnostic) -> String {
     one(source, finding, &Renderer::plain())
 }
 

@@ -1,17 +1,14 @@
 //! `verify --store dynamodb` on DynamoDB Local: it works in tables of its own, writes to no other, and removes them however it ends.
 
-#[path = "../../../store-dynamodb/tests/foreign/endpoint.rs"]
-mod endpoint;
-
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use singlet_item::{Item, Value};
 use singlet_store::{KeySchema, KeyType, PutRequest, ScanRequest, Store, TableSpec};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
+use singlet_testing::{Endpoint, Foreign};
 
 use crate::running::{Folder, singlet};
-use endpoint::{Endpoint, Foreign};
 
 /// How long a test waits for what must come.
 const DEADLINE: Duration = Duration::from_secs(120);

@@ -119,7 +119,7 @@ impl Pages {
     }
 
     /// The next items; after the last page there is no start.
-    pub async fn next_of(&mut self, engine: &Engine) -> Result<PageAnswer, ConsoleError> {
+    pub(crate) async fn next_of(&mut self, engine: &Engine) -> Result<PageAnswer, ConsoleError> {
         let table = engine.model().table.name.clone();
         let consistent = self.index.is_none();
         let page = match &self.partition {

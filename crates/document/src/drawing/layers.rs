@@ -12,7 +12,7 @@ const LANE_HALF: f64 = 8.0;
 
 /// A graph in layers. Boxes are in even layers, labels in odd ones.
 #[derive(Debug)]
-pub struct Layered {
+pub(crate) struct Layered {
     /// Everything that has a place in a layer; the boxes first, in their order.
     pub slots: Vec<LayerSlot>,
     /// The slots of each layer, from left to right.
@@ -27,7 +27,7 @@ pub struct Layered {
 
 /// A place in a layer: how far it reaches to both sides of its line, and how high it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LayerSlot {
+pub(crate) struct LayerSlot {
     /// To the left.
     pub left: f64,
     /// To the right.
@@ -40,7 +40,7 @@ pub struct LayerSlot {
 
 /// The way of an edge.
 #[derive(Debug)]
-pub struct EdgeRoute {
+pub(crate) struct EdgeRoute {
     /// Its slots, from the upper box to the lower one.
     pub slots: Vec<usize>,
     /// Which of them has the label.
@@ -50,7 +50,7 @@ pub struct EdgeRoute {
 }
 
 /// How wide a text is, as a font of one width has it.
-pub fn text_width(text: &str) -> f64 {
+pub(crate) fn text_width(text: &str) -> f64 {
     let columns: f64 = text
         .chars()
         .map(|char| if u32::from(char) >= 0x1100 { 2.0 } else { 1.0 })
@@ -59,7 +59,7 @@ pub fn text_width(text: &str) -> f64 {
 }
 
 /// Puts a graph into layers.
-pub fn layer_graph(graph: &Graph) -> Layered {
+pub(crate) fn layer_graph(graph: &Graph) -> Layered {
     let upwards = upward_edges(graph);
     let ranks = ranks(graph, &upwards);
     let depth = ranks.iter().max().map_or(0, |most| most * 2 + 1);

@@ -9,14 +9,14 @@ mod place;
 mod svg;
 
 /// The most boxes of a drawing: beyond it nobody could read it.
-pub const DRAWN_NODES_MAX: usize = 150;
+pub(crate) const DRAWN_NODES_MAX: usize = 150;
 
 /// The most arrows of a drawing.
-pub const DRAWN_EDGES_MAX: usize = 300;
+pub(crate) const DRAWN_EDGES_MAX: usize = 300;
 
 /// Boxes and the arrows between them.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// What it shows, for those who cannot see it.
     pub title: String,
     /// The boxes.
@@ -27,7 +27,7 @@ pub struct Graph {
 
 /// A box.
 #[derive(Debug)]
-pub struct DrawnBox {
+pub(crate) struct DrawnBox {
     /// Its name.
     pub title: String,
     /// What stands below the name.
@@ -38,7 +38,7 @@ pub struct DrawnBox {
 
 /// The form of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BoxForm {
+pub(crate) enum BoxForm {
     /// A box with sharp corners.
     Box,
     /// A state.
@@ -51,7 +51,7 @@ pub enum BoxForm {
 
 /// An arrow.
 #[derive(Clone, Debug)]
-pub struct DrawnArrow {
+pub(crate) struct DrawnArrow {
     /// The box that it leaves.
     pub from: usize,
     /// The box that it reaches.
@@ -68,7 +68,7 @@ pub struct DrawnArrow {
 
 /// The end of an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArrowEnd {
+pub(crate) enum ArrowEnd {
     /// Nothing.
     Plain,
     /// An arrow's head.
@@ -82,7 +82,7 @@ pub enum ArrowEnd {
 }
 
 /// The drawing; none where there is nothing to draw, or more than could be read.
-pub fn draw_graph(graph: &Graph) -> Option<String> {
+pub(crate) fn draw_graph(graph: &Graph) -> Option<String> {
     let drawable = !graph.nodes.is_empty() && graph.nodes.len() <= DRAWN_NODES_MAX;
     if !drawable || graph.edges.len() > DRAWN_EDGES_MAX {
         return None;

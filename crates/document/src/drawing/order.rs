@@ -7,7 +7,7 @@ use super::value_at;
 const SWEEPS_MAX: usize = 24;
 
 /// Orders each layer.
-pub fn order_layers(layered: &mut Layered) {
+pub(crate) fn order_layers(layered: &mut Layered) {
     let mut best = (crossings(layered), layered.layers.clone());
     for sweep in 0..SWEEPS_MAX {
         if best.0 == 0 {

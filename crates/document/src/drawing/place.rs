@@ -13,7 +13,7 @@ const ROUNDS: usize = 80;
 
 /// The places of a drawing.
 #[derive(Debug)]
-pub struct DrawingPlaces {
+pub(crate) struct DrawingPlaces {
     /// The line of each slot.
     pub x: Vec<f64>,
     /// Top and bottom of each slot: a box's own, a lane's the layer's.
@@ -25,7 +25,7 @@ pub struct DrawingPlaces {
 }
 
 /// Places the slots of a graph.
-pub fn place_slots(graph: &Graph, layered: &Layered) -> DrawingPlaces {
+pub(crate) fn place_slots(graph: &Graph, layered: &Layered) -> DrawingPlaces {
     let x = columns(layered);
     let y = rows(layered, &x);
     let ports = ports(graph, layered, &x);

@@ -19,7 +19,7 @@ const STYLE: &str = "\
     .label{fill:#b1bac4}}";
 
 /// Paints a graph.
-pub fn paint_graph(graph: &Graph, layered: &Layered, placed: &DrawingPlaces) -> String {
+pub(crate) fn paint_graph(graph: &Graph, layered: &Layered, placed: &DrawingPlaces) -> String {
     let (width, height) = (placed.size.0.ceil(), placed.size.1.ceil());
     let title = escape_xml(&graph.title);
     let mut out = format!(

@@ -6,6 +6,7 @@ use singlet_runtime::Caller;
 
 use super::Secret;
 use super::secret::sha256;
+use crate::SetupError;
 
 /// The keys of one system.
 #[derive(Clone, Debug, Default)]
@@ -46,15 +47,14 @@ impl ApiKeys {
     /// # Errors
     ///
     /// Where that is no SHA-256.
-    pub fn add_hash(&mut self, hash: &str, of: ApiKey) -> Result<(), String> {
-        let wrong = || "an API key's `sha256` has 64 hexadecimal digits".to_owned();
+    pub fn add_hash(&mut self, hash: &str, of: ApiKey) -> Result<(), SetupError> {
         if hash.len() != 64 || !hash.is_ascii() {
-            return Err(wrong());
+            return Err(SetupError::ApiKeyHash);
         }
         let mut bytes = [0_u8; 32];
         for (at, byte) in bytes.iter_mut().enumerate() {
-            let digits = hash.get(2 * at..2 * at + 2).ok_or_else(wrong)?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| wrong())?;
+            let digits = hash.get(2 * at..2 * at + 2).ok_or(SetupError::ApiKeyHash)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| SetupError::ApiKeyHash)?;
         }
         self.by_hash.insert(bytes, of);
         Ok(())

@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+use crate::SetupError;
 use crate::trust::tls_connector;
 
 /// The longest document, in bytes.
@@ -30,7 +31,7 @@ pub enum FetchError {
     /// Whoever is on the way could change what it says.
     Untrusted,
     /// The authorities that should vouch for it cannot.
-    Authorities(String),
+    Authorities(SetupError),
     /// The proxy cannot be used.
     Proxy(String),
     /// There is no connection.
@@ -49,6 +50,8 @@ pub enum FetchError {
     Time,
     /// It is not what it should be.
     Content(String),
+    /// It is no set of keys that can be used.
+    KeySet(SetupError),
 }
 
 impl fmt::Display for FetchError {
@@ -56,7 +59,8 @@ impl fmt::Display for FetchError {
         match self {
             FetchError::NoAddress(reason) => write!(out, "this is no address: {reason}"),
             FetchError::Untrusted => out.write_str("keys are fetched by `https://`, or by `http://` on this machine"),
-            FetchError::Authorities(reason) | FetchError::Content(reason) => out.write_str(reason),
+            FetchError::Authorities(error) | FetchError::KeySet(error) => error.fmt(out),
+            FetchError::Content(reason) => out.write_str(reason),
             FetchError::Proxy(reason) => write!(out, "the proxy gives no connection: {reason}"),
             FetchError::Connection(reason) => write!(out, "no connection: {reason}"),
             FetchError::Tls(reason) => write!(out, "no TLS: {reason}"),

@@ -132,7 +132,7 @@ impl FetchedKeys {
                 self.fetcher.fetch(&keys_address(&described, name)?).await?
             }
         };
-        let keys = public_keys(&text).map_err(FetchError::Content)?;
+        let keys = public_keys(&text).map_err(FetchError::KeySet)?;
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
         Ok(())
     }

@@ -13,6 +13,7 @@ use singlet_runtime::{Caller, claim_from_json};
 use super::Secret;
 use super::jwks::FetchedKeys;
 use super::verified::{Keys, Verified};
+use crate::SetupError;
 
 /// How far clocks may be apart.
 const LEEWAY_SECONDS: u64 = 30;
@@ -52,7 +53,7 @@ impl JwtKeys {
     /// # Errors
     ///
     /// Where it is none, or has no key that can be used.
-    pub fn from_jwks(text: &str) -> Result<Self, String> {
+    pub fn from_jwks(text: &str) -> Result<Self, SetupError> {
         public_keys(text).map(|keys| JwtKeys::Public(Arc::new(keys)))
     }
 
@@ -87,19 +88,19 @@ impl JwtKeys {
 /// # Errors
 ///
 /// Where it is none, or has no key that can be used.
-pub(super) fn public_keys(text: &str) -> Result<Vec<PublicKey>, String> {
-    let set: Json = serde_json::from_str(text).map_err(|error| format!("this is no JWKS: {error}"))?;
+pub(super) fn public_keys(text: &str) -> Result<Vec<PublicKey>, SetupError> {
+    let set: Json = serde_json::from_str(text).map_err(|error| SetupError::KeySetForm(error.to_string()))?;
     let keys = set
         .get("keys")
         .and_then(Json::as_array)
-        .ok_or("this is no JWKS: it has no `keys`")?;
+        .ok_or_else(|| SetupError::KeySetForm("it has no `keys`".to_owned()))?;
     // One by one: a key of a kind that is not known here is no reason to know none.
     let keys = keys
         .iter()
         .filter_map(|key| serde_json::from_value::<Jwk>(key.clone()).ok());
     let keys: Vec<PublicKey> = keys.filter_map(|key| PublicKey::of(&key)).collect();
     match keys.is_empty() {
-        true => Err("no key of this JWKS is for RS256 or ES256".to_owned()),
+        true => Err(SetupError::NoUsableKey),
         false => Ok(keys),
     }
 }
@@ -143,7 +144,7 @@ pub struct JwtSettings {
 
 /// Verifies the tokens of one system.
 #[derive(Debug)]
-pub struct Jwt {
+pub(crate) struct Jwt {
     keys: JwtKeys,
     audience: Option<String>,
     audience_claim: AudienceClaim,
@@ -155,7 +156,7 @@ pub struct Jwt {
 
 /// Why a token is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenError {
+pub(crate) enum TokenError {
     /// It is no token, or nobody known here signed it.
     Signature,
     /// Its time is over.
@@ -361,7 +362,7 @@ impl LocalToken {
     /// # Errors
     ///
     /// Where it cannot be signed.
-    pub fn sign(&self, secret: &Secret) -> Result<String, String> {
+    pub fn sign(&self, secret: &Secret) -> Result<String, SetupError> {
         let mut claims = self.claims.clone();
         if let Some(audience) = &self.audience {
             claims.insert("aud".to_owned(), Json::from(audience.as_str()));
@@ -371,7 +372,6 @@ impl LocalToken {
         }
         claims.insert("exp".to_owned(), Json::from(self.expires));
         let key = EncodingKey::from_secret(secret.bytes());
-        encode(&Header::new(Algorithm::HS256), &claims, &key)
-            .map_err(|error| format!("no token can be signed: {error}"))
+        encode(&Header::new(Algorithm::HS256), &claims, &key).map_err(|error| SetupError::Signature(error.to_string()))
     }
 }

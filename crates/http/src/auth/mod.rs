@@ -10,8 +10,10 @@ mod verified;
 pub use api_keys::{ApiKey, ApiKeys};
 pub use fetch::{FetchError, KeyRoute};
 pub use jwks::{FetchedKeys, JwksTiming};
-pub use jwt::{Jwt, JwtKeys, JwtSettings, LocalToken, TokenError};
-pub use secret::{SECRET_BYTES_MIN, Secret};
+pub(crate) use jwt::Jwt;
+pub use jwt::{JwtKeys, JwtSettings, LocalToken};
+pub(crate) use secret::SECRET_BYTES_MIN;
+pub use secret::Secret;
 
 use axum::http::{HeaderMap, header};
 use singlet_model::model::Callers;
@@ -24,7 +26,7 @@ const CREDENTIAL_BYTES_MAX: usize = 16 * 1024;
 
 /// Tells callers of one system apart.
 #[derive(Debug)]
-pub struct Authenticator {
+pub(crate) struct Authenticator {
     jwt: Option<Jwt>,
     api_key_header: Option<String>,
     api_keys: ApiKeys,

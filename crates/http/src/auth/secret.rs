@@ -2,8 +2,10 @@
 
 use aws_lc_rs::{digest, hmac};
 
+use crate::SetupError;
+
 /// The shortest secret that is taken, in bytes.
-pub const SECRET_BYTES_MIN: usize = 16;
+pub(crate) const SECRET_BYTES_MIN: usize = 16;
 
 /// Signs local tokens; seals cursors; makes local API keys. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -21,10 +23,10 @@ impl Secret {
     /// # Errors
     ///
     /// Where it is too short to be one.
-    pub fn new(text: &str) -> Result<Self, String> {
+    pub fn new(text: &str) -> Result<Self, SetupError> {
         let text = text.trim();
         if text.len() < SECRET_BYTES_MIN {
-            return Err(format!("a secret has at least {SECRET_BYTES_MIN} characters"));
+            return Err(SetupError::ShortSecret);
         }
         Ok(Secret(text.as_bytes().to_vec()))
     }
@@ -34,9 +36,9 @@ impl Secret {
     /// # Errors
     ///
     /// Where the machine has no randomness to give.
-    pub fn random_text() -> Result<String, String> {
+    pub fn random_text() -> Result<String, SetupError> {
         let mut bytes = [0_u8; 32];
-        aws_lc_rs::rand::fill(&mut bytes).map_err(|_| "the machine gives no random bytes".to_owned())?;
+        aws_lc_rs::rand::fill(&mut bytes).map_err(|_| SetupError::NoRandomness)?;
         Ok(hex(&bytes))
     }
 
@@ -70,6 +72,6 @@ pub fn sha256(text: &str) -> [u8; 32] {
 }
 
 /// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,7 +8,7 @@ use singlet_model::model::{LetValue, Read, Return};
 use super::problems::Problems;
 
 /// The problems of callers.
-pub fn caller_problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
+pub(crate) fn caller_problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
     if has_callers(model) {
         problems.add(401, &["invalid_credentials"]);
     }
@@ -21,13 +21,13 @@ pub fn caller_problems(model: &Model, allows: &[&Expr], problems: &mut Problems)
 }
 
 /// Whether a caller who is known by no id may be answered.
-pub fn admits_without_id(model: &Model, allow: &Expr) -> bool {
+pub(crate) fn admits_without_id(model: &Model, allow: &Expr) -> bool {
     let names_id = model.callers.claim("id").is_some();
     is_open(allow) || !(names_id || model.callers.api_key_header.is_some())
 }
 
 /// The credentials; none are needed where a caller without any may be answered.
-pub fn needed_credentials(model: &Model, allows: &[&Expr]) -> Json {
+pub(crate) fn needed_credentials(model: &Model, allows: &[&Expr]) -> Json {
     let mut all = Vec::new();
     if !model.callers.claims.is_empty() {
         all.push(json!({"bearer": []}));

@@ -9,7 +9,7 @@ use singlet_model::types::Type;
 
 /// The first whole row of each entity.
 #[derive(Debug, Default)]
-pub struct Samples {
+pub(crate) struct Samples {
     rows: BTreeMap<String, Map<String, Json>>,
 }
 

@@ -25,7 +25,7 @@ use crate::system::patched_arguments;
 use crate::watch;
 
 /// Describes what a method of a path answers.
-pub fn describe_operation(
+pub(crate) fn describe_operation(
     model: &Model,
     endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
@@ -353,7 +353,7 @@ fn operation_id(endpoints: &[RouteEndpoint]) -> String {
 }
 
 /// Gives a read at an address of its own a name of its own: where the model has it alone, its name is taken.
-pub fn name_alone(model: &Model, described: &mut Json) {
+pub(crate) fn name_alone(model: &Model, described: &mut Json) {
     let Some(name) = described.get("operationId").and_then(Json::as_str) else {
         return;
     };

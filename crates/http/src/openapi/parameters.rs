@@ -13,7 +13,7 @@ use super::schema::{Schemas, insert_member};
 use crate::routing::{QueryValue, RouteEndpoint};
 
 /// The parameters of a path.
-pub fn path_parameters(
+pub(crate) fn path_parameters(
     model: &Model,
     endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
@@ -46,7 +46,7 @@ fn path_schema(mut schema: Json) -> Json {
 }
 
 /// The parameters of a query: those of all reads that share the path.
-pub fn query_parameters(
+pub(crate) fn query_parameters(
     model: &Model,
     endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,

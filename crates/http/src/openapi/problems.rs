@@ -9,7 +9,7 @@ use crate::problem::{MEDIA_TYPE, problem_uri};
 
 /// Problems by status: the types of each.
 #[derive(Debug, Default)]
-pub struct Problems {
+pub(crate) struct Problems {
     by_status: BTreeMap<u16, Vec<String>>,
     /// Whether who sends too many requests is told how many are left.
     pub is_rated: bool,

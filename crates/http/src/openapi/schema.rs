@@ -176,7 +176,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// The schema of a type as text in a path or a query.
-    pub fn of_text(&mut self, ty: &Type) -> Json {
+    pub(crate) fn of_text(&mut self, ty: &Type) -> Json {
         match ty {
             Type::Geo(_) => json!({
                 "type": "string",
@@ -189,12 +189,12 @@ impl<'a> Schemas<'a> {
 }
 
 /// A reference to a named schema.
-pub fn schema_reference(name: &str) -> Json {
+pub(crate) fn schema_reference(name: &str) -> Json {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
 /// An object with these properties and no others.
-pub fn closed_object(properties: Map<String, Json>, required: Vec<String>) -> Json {
+pub(crate) fn closed_object(properties: Map<String, Json>, required: Vec<String>) -> Json {
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
         insert_member(&mut schema, "required", json!(required));
@@ -204,7 +204,7 @@ pub fn closed_object(properties: Map<String, Json>, required: Vec<String>) -> Js
 }
 
 /// Puts a member into a schema.
-pub fn insert_member(schema: &mut Json, name: &str, value: Json) {
+pub(crate) fn insert_member(schema: &mut Json, name: &str, value: Json) {
     if let Json::Object(members) = schema {
         members.insert(name.to_owned(), value);
     }

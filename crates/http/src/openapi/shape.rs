@@ -130,7 +130,7 @@ fn answered_entities(model: &Model, write: &Write) -> Vec<EntityId> {
 }
 
 /// The entity whose row is the answer where nothing else is said; none where it may be one of several.
-pub fn changed_entity(model: &Model, write: &Write) -> Option<EntityId> {
+pub(crate) fn changed_entity(model: &Model, write: &Write) -> Option<EntityId> {
     match answered_entities(model, write).as_slice() {
         [only] => Some(*only),
         _ => None,
@@ -138,7 +138,7 @@ pub fn changed_entity(model: &Model, write: &Write) -> Option<EntityId> {
 }
 
 /// The statuses of success: an upsert may create or not, and what is done only under a condition may not be done.
-pub fn success_statuses(write: &Write) -> Vec<u16> {
+pub(crate) fn success_statuses(write: &Write) -> Vec<u16> {
     if let Some(status) = write.http.as_ref().and_then(|route| route.status) {
         return vec![status];
     }

@@ -9,7 +9,7 @@ use super::schema::{Schemas, closed_object};
 use super::shape::of_fields;
 
 /// The webhooks of a model by name; nothing where it has none.
-pub fn webhook_documents(model: &Model, schemas: &mut Schemas<'_>) -> Option<Json> {
+pub(crate) fn webhook_documents(model: &Model, schemas: &mut Schemas<'_>) -> Option<Json> {
     let named = model.webhooks.iter().map(|webhook| {
         let item = json!({"post": of_webhook(model, webhook, schemas)});
         (webhook.name.clone(), item)

@@ -120,7 +120,7 @@ impl TelemetryRoute {
         });
         let traces = address("/v1/traces")?;
         let tls = match traces.scheme_str() {
-            Some("https") => Some(tls_connector(None).map_err(TelemetryError::Tls)?),
+            Some("https") => Some(tls_connector(None).map_err(|error| TelemetryError::Tls(error.to_string()))?),
             _ => None,
         };
         Ok(TelemetryRoute {

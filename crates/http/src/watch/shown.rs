@@ -55,7 +55,7 @@ impl ShownRows {
 
     /// The events that make this state another one, and that state: first what goes, then what comes or changes, each with its place
     /// among the rows at that moment.
-    pub fn become_next(&mut self, next: ShownRows) -> String {
+    pub(crate) fn become_next(&mut self, next: ShownRows) -> String {
         let mut events = String::new();
         let mut place_of: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, row) in next.rows.iter().enumerate() {

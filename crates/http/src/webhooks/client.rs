@@ -19,10 +19,11 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::address::{AddressError, Reach, WebhookAddress};
 use super::signature::WebhookSecrets;
+use crate::SetupError;
 use crate::trust::tls_connector;
 
 /// How long an attempt takes at most; the standard recommends 15 to 30 seconds.
-pub const POST_TIME_MAX: Duration = Duration::from_secs(20);
+pub(crate) const POST_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// How long a connection to one machine may take to come about, TLS included: a name may mean several.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -95,7 +96,7 @@ impl WebhookClient {
         secrets: BTreeMap<String, WebhookSecrets>,
         reach: Reach,
         authorities: Option<&[u8]>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SetupError> {
         Ok(WebhookClient {
             secrets,
             reach,

@@ -5,5 +5,5 @@ mod client;
 mod signature;
 
 pub use address::{AddressError, Reach, WebhookAddress};
-pub use client::{POST_TIME_MAX, WebhookClient};
-pub use signature::{SECRET_BYTES, SECRETS_MAX, SecretError, WebhookSecrets};
+pub use client::WebhookClient;
+pub use signature::{SECRET_BYTES, SecretError, WebhookSecrets};

@@ -14,7 +14,7 @@ const PREFIX: &str = "whsec_";
 pub const SECRET_BYTES: RangeInclusive<usize> = 24..=64;
 
 /// How many secrets a webhook has at once, while they change.
-pub const SECRETS_MAX: usize = 4;
+pub(crate) const SECRETS_MAX: usize = 4;
 
 /// The secrets of one webhook. All of them sign, so that a receiver may change from one to the next at any time.
 #[derive(Clone)]

@@ -55,7 +55,7 @@ fn a_client_that_trusts_the_certificate_is_answered() {
 async fn files_that_cannot_be_used_are_named() {
     let bind = async |certificates: &[u8], key: &[u8]| {
         let bound = Server::bind("127.0.0.1:0", Some(&files(certificates, key))).await;
-        bound.err().unwrap_or_else(|| panic!("these were taken"))
+        bound.err().unwrap_or_else(|| panic!("these were taken")).to_string()
     };
     assert_eq!(bind(b"", KEY).await, "the certificate file has no certificate");
     assert!(bind(CERTIFICATE, b"").await.starts_with("the key file cannot be used"));

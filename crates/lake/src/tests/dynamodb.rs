@@ -1,15 +1,12 @@
 //! A lake of a table in DynamoDB, or whatever speaks as it does: its stream has shards, comes a little later, and may tell things again.
 
-#[path = "../../../store-dynamodb/tests/foreign/endpoint.rs"]
-mod endpoint;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use singlet_store::Store;
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
+use singlet_testing::{Endpoint, Foreign};
 
-use self::endpoint::{Endpoint, Foreign};
 use super::kills::write_something;
 use super::support::{Folder, MODEL, Shop, assert_alike, current_rows};
 use crate::{LakeFiles, LakeFollower};

@@ -16,7 +16,7 @@ use crate::expression::{BinaryOp, EachOp, Expr, ExprKind, FunctionId};
 use crate::types::Type;
 
 /// The most days that `days(from, to)` gives.
-pub const DAYS_BETWEEN_MAX: usize = 3_660;
+pub(crate) const DAYS_BETWEEN_MAX: usize = 3_660;
 
 const MILLIS_PER_MINUTE: i64 = 60_000;
 

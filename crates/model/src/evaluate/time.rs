@@ -26,9 +26,9 @@ pub const INSTANT_MILLIS_MIN: i64 = -62_167_219_200_000;
 pub const INSTANT_MILLIS_MAX: i64 = 253_402_207_200_000;
 
 /// The longest duration in months: the years that can be written, and back.
-pub const DURATION_MONTHS_MAX: i64 = 12 * 9_999;
+pub(crate) const DURATION_MONTHS_MAX: i64 = 12 * 9_999;
 /// The longest duration in milliseconds: 9,999 years of 366 days.
-pub const DURATION_MILLIS_MAX: i64 = 9_999 * 366 * MILLIS_PER_DAY;
+pub(crate) const DURATION_MILLIS_MAX: i64 = 9_999 * 366 * MILLIS_PER_DAY;
 
 /// A span of time: months of the calendar and milliseconds, both within their bounds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -266,7 +266,7 @@ pub fn at_clock(day: &str, clock: &str, zone: &TimeZone) -> Result<i64, Evaluate
 }
 
 /// `08:00`, hours and minutes with two digits each.
-pub fn clock_time(clock: &str) -> Option<jiff::civil::Time> {
+pub(crate) fn clock_time(clock: &str) -> Option<jiff::civil::Time> {
     let [h1, h2, b':', m1, m2] = clock.as_bytes() else {
         return None;
     };

@@ -1,7 +1,7 @@
 //! Expressions: the strings of a model that compute.
 //!
-//! An expression is CEL in its grammar and Singlet in its meaning: the text is parsed by the `cel` crate, and names, types and
-//! absence are checked here against the place where it stands. What comes out is a typed tree, [`Expr`], which everything
+//! An expression is CEL in its grammar and Singlet in its meaning: names, types and absence are checked against the place where it
+//! stands. What comes out is a typed tree, [`Expr`], which everything
 //! later works on: one meaning in the process and in DynamoDB.
 //!
 //! - A **scope** ([`Scope`]) says what names mean at one place: the row whose attributes stand bare, arguments, claims, names
@@ -30,7 +30,7 @@ mod tests;
 
 pub use facts::PresenceFacts;
 pub use functions::{CallForm, FUNCTIONS, Function, FunctionId, Meaning, Param};
-pub use relations::{is_assignable, is_comparable, is_orderable, same_kind, unified_type};
+pub use relations::same_kind;
 pub use rules::RULES;
 pub use scope::{
     Absence, Arg, Args, BoundName, Claim, DeploymentSetting, OptionalArgs, RowWord, Scope, WordPresence, Words,
@@ -52,7 +52,7 @@ pub const TOKENS_MAX: usize = 512;
 pub const NESTING_MAX: usize = 32;
 
 /// Words that always mean the same and cannot be bound.
-pub const RESERVED_NAMES: &[&str] = &[
+pub(crate) const RESERVED_NAMES: &[&str] = &[
     "args", "caller", "now", "today", "row", "rows", "source", "absent", "done",
 ];
 

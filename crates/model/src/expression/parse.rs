@@ -1,20 +1,15 @@
-//! From text to an untyped tree. The only place that knows the `cel` crate.
+//! From the tokens of an expression to an untyped tree, by CEL's grammar.
 //!
-//! The parser decides the structure and nothing else: it sees the *shape* of an expression, in which every name is `a`, every
-//! text `""` and every number `1`, and the rest is taken from the tokens. So numbers keep all their digits, every node knows
-//! all of its text, and a model with thousands of expressions has few shapes to parse.
+//! **Invariant: what is read here is written as the language has it.** `syntax.rs` has walked over the tokens and refused, in words and at
+//! its place, whatever the grammar does not have. What is left to decide is the structure: which operator holds which values. So nothing
+//! here says what is wrong, and recursion goes no deeper than brackets and `? :` nest, which that walk bounds.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Range;
-use std::rc::Rc;
 
-use cel::common::ast::{self, EntryExpr, IdedExpr, LiteralValue, SourceInfo, operators};
 use singlet_item::Number;
 
 use super::scan::{ScannedToken, TokenKind};
 use super::tree::BinaryOp;
-use super::words::is_literal;
 use super::{rules, syntax, tokens};
 use crate::diagnostic::Diagnostic;
 use crate::text::Text;
@@ -68,9 +63,13 @@ pub(super) struct FieldNode {
 /// Parses an expression, or says what is wrong with how it is written.
 pub(super) fn parse_expression(text: &Text) -> Result<ExpressionNode, Box<Diagnostic>> {
     let written = syntax::checked_tokens(text)?;
-    let node = ExpressionShape::of(&text.text, &written)
-        .and_then(|shape| ExpressionReader::new(&text.text, &written, &shape).node(&shape.tree));
-    node.map(|(node, ..)| node).ok_or_else(|| unreadable(text))
+    let mut reader = ExpressionReader {
+        text: &text.text,
+        tokens: &written,
+        at: 0,
+    };
+    let read = reader.expression().filter(|_| reader.at == written.len());
+    read.map(|(node, ..)| node).ok_or_else(|| unreadable(text))
 }
 
 fn unreadable(text: &Text) -> Box<Diagnostic> {
@@ -79,277 +78,257 @@ fn unreadable(text: &Text) -> Box<Diagnostic> {
     Box::new(Diagnostic::new(&rules::UNEXPECTED, text.span, message))
 }
 
-/// How many shapes a thread keeps.
-const SHAPES_KEPT_MAX: usize = 1_024;
+/// Operators that stand between two values and group from the left, those that bind least first. `&&` and `||` bind less than all.
+const OPERATORS: [&[(&str, BinaryOp)]; 3] = [
+    &[
+        ("==", BinaryOp::Eq),
+        ("!=", BinaryOp::Ne),
+        ("<", BinaryOp::Lt),
+        ("<=", BinaryOp::Le),
+        (">", BinaryOp::Gt),
+        (">=", BinaryOp::Ge),
+        ("in", BinaryOp::In),
+    ],
+    &[("+", BinaryOp::Add), ("-", BinaryOp::Sub)],
+    &[("*", BinaryOp::Mul), ("/", BinaryOp::Div), ("%", BinaryOp::Rem)],
+];
 
-thread_local! {
-    static SHAPES: RefCell<HashMap<String, Rc<ExpressionShape>>> = RefCell::default();
-}
-
-/// The structure of an expression, whatever its names and values are.
-struct ExpressionShape {
-    tree: IdedExpr,
-    info: SourceInfo,
-    /// Where each token begins in the text that was parsed.
-    starts: Vec<usize>,
-}
-
-impl ExpressionShape {
-    fn of(text: &str, tokens: &[ScannedToken]) -> Option<Rc<ExpressionShape>> {
-        let (shape, starts) = stand_in(text, tokens);
-        if let Some(known) = SHAPES.with_borrow(|shapes| shapes.get(&shape).cloned()) {
-            return Some(known);
-        }
-        // Without the standard macros, `rows.exists(e, …)` stays a call.
-        let parser = cel::Env::default().with_optional_support(false).parser();
-        let (tree, info) = parser.parse_with_source_info(&shape).ok()?;
-        let parsed = Rc::new(ExpressionShape { tree, info, starts });
-        SHAPES.with_borrow_mut(|shapes| {
-            if shapes.len() >= SHAPES_KEPT_MAX {
-                shapes.clear();
-            }
-            shapes.insert(shape, Rc::clone(&parsed));
-        });
-        Some(parsed)
-    }
-
-    /// The token that the parser has for a node: its operator, its opening bracket, or itself.
-    fn token_of(&self, id: u64) -> Option<usize> {
-        let (start, _) = self.info.offset_for(id)?;
-        self.starts.binary_search(&(start as usize)).ok()
-    }
-}
-
-/// The text of a shape, and where each token begins in it. The sign of a number is not lost: the parser makes a negative
-/// literal of `- 1`.
-fn stand_in(text: &str, tokens: &[ScannedToken]) -> (String, Vec<usize>) {
-    let mut shape = String::with_capacity(tokens.len() * 3);
-    let mut starts = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        let word = text.get(token.start..token.end).unwrap_or_default();
-        starts.push(shape.len());
-        shape.push_str(match token.kind {
-            TokenKind::Name if !is_literal(word) => "a",
-            TokenKind::Number => "1",
-            TokenKind::Text => "\"\"",
-            _ => word,
-        });
-        shape.push(' ');
-    }
-    (shape, starts)
-}
-
-/// A node with its first and last token.
+/// A node with its first and last token, the parentheses around it included. They are no part of its own range.
 type Read = (ExpressionNode, usize, usize);
 
+/// An expression in the middle of being read.
 struct ExpressionReader<'a> {
     text: &'a str,
     tokens: &'a [ScannedToken],
-    shape: &'a ExpressionShape,
-    /// For each bracket, the index of its partner.
-    partners: Vec<Option<usize>>,
+    /// The token that is read next.
+    at: usize,
 }
 
 impl<'a> ExpressionReader<'a> {
-    fn new(text: &'a str, tokens: &'a [ScannedToken], shape: &'a ExpressionShape) -> Self {
-        let mut partners = vec![None; tokens.len()];
-        let mut open = Vec::new();
-        let mut pair = |at: usize, partner: usize| {
-            if let Some(entry) = partners.get_mut(at) {
-                *entry = Some(partner);
-            }
-        };
-        for (at, token) in tokens.iter().enumerate() {
-            if token.kind == TokenKind::Open {
-                open.push(at);
-            } else if token.kind == TokenKind::Close
-                && let Some(start) = open.pop()
-            {
-                pair(start, at);
-                pair(at, start);
-            }
+    /// A whole expression: `test ? then : otherwise`, or what binds tighter.
+    fn expression(&mut self) -> Option<Read> {
+        let test = self.disjunction()?;
+        let question = self.at;
+        if !self.take("?") {
+            return Some(test);
         }
-        ExpressionReader {
-            text,
-            tokens,
-            shape,
-            partners,
-        }
-    }
-
-    fn node(&self, tree: &IdedExpr) -> Option<Read> {
-        let at = self.shape.token_of(tree.id)?;
-        match &tree.expr {
-            ast::Expr::Literal(literal) => self.literal(literal, at),
-            ast::Expr::Ident(_) => Some(self.made(NodeKind::Name(self.word(at)?), at, at, at)),
-            ast::Expr::Select(select) => {
-                let (of, first, _) = self.node(&select.operand)?;
-                let first = self.with_parentheses(first, at.checked_sub(1)?);
-                let kind = NodeKind::Field(Box::new(of), self.word(at + 1)?);
-                Some(self.made(kind, first, at + 1, at + 1))
-            }
-            ast::Expr::List(list) => {
-                let elements = self.nodes(&list.elements)?;
-                Some(self.made(NodeKind::List(elements), at, self.partner(at)?, at))
-            }
-            ast::Expr::Map(map) => {
-                let fields = self.fields(&map.entries)?;
-                Some(self.made(NodeKind::Record(fields), at, self.partner(at)?, at))
-            }
-            ast::Expr::Struct(key) => {
-                let name = at.checked_sub(1)?;
-                let kind = NodeKind::Key {
-                    entity: self.word(name)?,
-                    fields: self.fields(&key.entries)?,
-                };
-                Some(self.made(kind, name, self.partner(at)?, name))
-            }
-            ast::Expr::Call(call) => self.call(call, at),
-            ast::Expr::Comprehension(_) | ast::Expr::Unspecified => None,
-        }
-    }
-
-    fn call(&self, call: &ast::CallExpr, at: usize) -> Option<Read> {
-        if let (None, Some(op)) = (&call.target, binary_op(&call.func_name)) {
-            let [left, right] = call.args.as_slice() else {
-                return None;
-            };
-            return self.binary(op, left, right, at);
-        }
-        match (call.func_name.as_str(), call.args.as_slice()) {
-            (operators::LOGICAL_NOT, [inner]) => self.sign(inner, at, NodeKind::Not),
-            (operators::NEGATE, [inner]) => self.sign(inner, at, NodeKind::Negate),
-            (operators::CONDITIONAL, [test, then, otherwise]) => self.conditional(test, then, otherwise, at),
-            (operators::INDEX, [of, index]) => {
-                let (of, first, _) = self.node(of)?;
-                let first = self.with_parentheses(first, at.checked_sub(1)?);
-                let (index, ..) = self.node(index)?;
-                let kind = NodeKind::Index(Box::new(of), Box::new(index));
-                Some(self.made(kind, first, self.partner(at)?, at))
-            }
-            _ => self.named_call(call, at),
-        }
-    }
-
-    /// `at` is the opening parenthesis.
-    fn named_call(&self, call: &ast::CallExpr, at: usize) -> Option<Read> {
-        let name = at.checked_sub(1)?;
-        let (receiver, first) = match &call.target {
-            None => (None, name),
-            Some(target) => {
-                let (receiver, first, _) = self.node(target)?;
-                let first = self.with_parentheses(first, name.checked_sub(2)?);
-                (Some(Box::new(receiver)), first)
-            }
-        };
-        let kind = NodeKind::Call {
-            name: self.word(name)?,
-            receiver,
-            args: self.nodes(&call.args)?,
-        };
-        Some(self.made(kind, first, self.partner(at)?, name))
-    }
-
-    fn binary(&self, op: BinaryOp, left: &IdedExpr, right: &IdedExpr, at: usize) -> Option<Read> {
-        let (left, left_first, left_last) = self.operand(left)?;
-        let (right, right_first, right_last) = self.operand(right)?;
-        let kind = NodeKind::Binary(op, Box::new(left), Box::new(right));
-        let (first, last) = (left_first.min(right_first), left_last.max(right_last));
-        Some(self.made(kind, first, last, at))
-    }
-
-    fn sign(&self, inner: &IdedExpr, at: usize, kind: fn(Box<ExpressionNode>) -> NodeKind) -> Option<Read> {
-        let (inner, _, last) = self.operand(inner)?;
-        Some(self.made(kind(Box::new(inner)), at, last, at))
-    }
-
-    fn conditional(&self, test: &IdedExpr, then: &IdedExpr, otherwise: &IdedExpr, at: usize) -> Option<Read> {
-        let (test, first, _) = self.operand(test)?;
-        let (then, ..) = self.operand(then)?;
-        let (otherwise, _, last) = self.operand(otherwise)?;
+        let (then, ..) = self.disjunction()?;
+        self.expect(":")?;
+        let (otherwise, _, last) = self.expression()?;
+        let (test, first, _) = test;
         let kind = NodeKind::Conditional(Box::new(test), Box::new(then), Box::new(otherwise));
-        Some(self.made(kind, first, last, at))
+        Some(self.made(kind, first, last, question))
     }
 
-    /// An operand with the parentheses around it, which the parser drops.
-    fn operand(&self, tree: &IdedExpr) -> Option<Read> {
-        let (node, mut first, mut last) = self.node(tree)?;
-        while let Some(before) = first.checked_sub(1)
-            && self.is_grouping(before)
-            && self.partner(before) == Some(last + 1)
-        {
-            first = before;
-            last += 1;
+    fn disjunction(&mut self) -> Option<Read> {
+        self.chain("||", BinaryOp::Or, Self::conjunction)
+    }
+
+    fn conjunction(&mut self) -> Option<Read> {
+        self.chain("&&", BinaryOp::And, |reader| reader.operation(0))
+    }
+
+    /// Terms with one of the two logical operators between them.
+    fn chain(&mut self, sign: &str, op: BinaryOp, term: fn(&mut Self) -> Option<Read>) -> Option<Read> {
+        let first = term(self)?;
+        if !self.is(sign) {
+            return Some(first);
         }
-        Some((node, first, last))
-    }
-
-    /// The first token of what ends at `last`, where that is a grouping parenthesis.
-    fn with_parentheses(&self, first: usize, last: usize) -> usize {
-        match self.partner(last) {
-            Some(open) if self.is_grouping(open) => first.min(open),
-            _ => first,
+        let (mut terms, mut signs) = (vec![first], Vec::new());
+        while self.is(sign) {
+            signs.push(self.at);
+            self.at += 1;
+            terms.push(term(self)?);
         }
+        self.balanced(op, &mut terms.into_iter(), &signs)
     }
 
-    /// Whether a parenthesis groups, rather than holding the arguments of a call.
-    fn is_grouping(&self, at: usize) -> bool {
-        let named = at
-            .checked_sub(1)
-            .and_then(|before| self.tokens.get(before))
-            .is_some_and(|before| before.kind == TokenKind::Name && self.slice(before) != "in");
-        self.tokens.get(at).is_some_and(|token| self.slice(token) == "(") && !named
-    }
-
-    fn literal(&self, literal: &LiteralValue, at: usize) -> Option<Read> {
-        let kind = match literal {
-            LiteralValue::Boolean(value) => NodeKind::Bool(*value.inner()),
-            LiteralValue::String(_) => NodeKind::Text(unescaped(&self.word(at)?)),
-            LiteralValue::Null => NodeKind::Null,
-            LiteralValue::Int(value) => return self.number(*value.inner() < 0, at),
-            _ => return None,
+    /// A tree of a chain that is as deep on its left as on its right: how the terms are grouped changes nothing of what they mean, and
+    /// whoever walks over hundreds of them goes a few steps deep.
+    fn balanced(&self, op: BinaryOp, terms: &mut impl Iterator<Item = Read>, signs: &[usize]) -> Option<Read> {
+        let (before, rest) = signs.split_at_checked(signs.len() / 2)?;
+        let Some((sign, after)) = rest.split_first() else {
+            return terms.next();
         };
-        Some(self.made(kind, at, at, at))
+        let left = self.balanced(op, terms, before)?;
+        let right = self.balanced(op, terms, after)?;
+        Some(self.joined(op, *sign, left, right))
     }
 
-    fn number(&self, negative: bool, at: usize) -> Option<Read> {
-        let written = self.slice(self.tokens.get(at)?);
+    /// Values with operators of one level between them, or of one that binds tighter.
+    fn operation(&mut self, level: usize) -> Option<Read> {
+        let Some(operators) = OPERATORS.get(level) else {
+            return self.signed();
+        };
+        let mut left = self.operation(level + 1)?;
+        while let Some((_, op)) = operators.iter().find(|(sign, _)| self.is(sign)) {
+            let sign = self.at;
+            self.at += 1;
+            let right = self.operation(level + 1)?;
+            left = self.joined(*op, sign, left, right);
+        }
+        Some(left)
+    }
+
+    fn joined(&self, op: BinaryOp, sign: usize, left: Read, right: Read) -> Read {
+        let ((left, first, _), (right, _, last)) = (left, right);
+        self.made(NodeKind::Binary(op, Box::new(left), Box::new(right)), first, last, sign)
+    }
+
+    /// A value, with a sign before it or without. The sign of a number is part of it, so that `-1` is one value wherever it stands.
+    fn signed(&mut self) -> Option<Read> {
+        let sign = self.at;
+        if self.take("!") {
+            return self.under(sign, NodeKind::Not);
+        }
+        if !self.take("-") {
+            return self.member();
+        }
+        match self.token()?.kind {
+            TokenKind::Number => {
+                let number = self.number(sign)?;
+                self.parts_of(number)
+            }
+            _ => self.under(sign, NodeKind::Negate),
+        }
+    }
+
+    /// The value that a sign is about, which was read.
+    fn under(&mut self, sign: usize, kind: fn(Box<ExpressionNode>) -> NodeKind) -> Option<Read> {
+        let (inner, _, last) = self.member()?;
+        Some(self.made(kind(Box::new(inner)), sign, last, sign))
+    }
+
+    /// A value and what is taken of it.
+    fn member(&mut self) -> Option<Read> {
+        let value = self.primary()?;
+        self.parts_of(value)
+    }
+
+    /// Fields, elements and calls, one after the other: `a.b[0].c()`.
+    fn parts_of(&mut self, value: Read) -> Option<Read> {
+        let mut read = value;
+        while let Some(word @ ("." | "[")) = self.word() {
+            let open = self.at;
+            let (of, first, _) = read;
+            self.at += 1;
+            read = match word {
+                "[" => {
+                    let (index, ..) = self.expression()?;
+                    let last = self.expect("]")?;
+                    self.made(NodeKind::Index(Box::new(of), Box::new(index)), first, last, open)
+                }
+                _ => self.part(of, first)?,
+            };
+        }
+        Some(read)
+    }
+
+    /// A field or a call, from its name on.
+    fn part(&mut self, of: ExpressionNode, first: usize) -> Option<Read> {
+        let (name, at) = (self.word()?.to_owned(), self.at);
+        self.at += 1;
+        if !self.take("(") {
+            return Some(self.made(NodeKind::Field(Box::new(of), name), first, at, at));
+        }
+        let receiver = Some(Box::new(of));
+        let (args, last) = self.elements(")")?;
+        Some(self.made(NodeKind::Call { name, receiver, args }, first, last, at))
+    }
+
+    /// A name, a literal, a call, or what stands in brackets.
+    fn primary(&mut self) -> Option<Read> {
+        let (at, word) = (self.at, self.word()?);
+        match self.token()?.kind {
+            TokenKind::Name => return self.named(word),
+            TokenKind::Number => return self.number(at),
+            _ => self.at += 1,
+        }
+        let (kind, last) = match word {
+            "(" => {
+                let (inner, ..) = self.expression()?;
+                return Some((inner, at, self.expect(")")?));
+            }
+            "[" => {
+                let (elements, last) = self.elements("]")?;
+                (NodeKind::List(elements), last)
+            }
+            "{" => {
+                let (fields, last) = self.fields()?;
+                (NodeKind::Record(fields), last)
+            }
+            text => (NodeKind::Text(unescaped(text)), at),
+        };
+        Some(self.made(kind, at, last, at))
+    }
+
+    /// What begins with a word.
+    fn named(&mut self, word: &str) -> Option<Read> {
+        let at = self.at;
+        self.at += 1;
+        let (kind, last) = match word {
+            "true" => (NodeKind::Bool(true), at),
+            "false" => (NodeKind::Bool(false), at),
+            "null" => (NodeKind::Null, at),
+            _ if self.take("(") => {
+                let (args, last) = self.elements(")")?;
+                let (name, receiver) = (word.to_owned(), None);
+                (NodeKind::Call { name, receiver, args }, last)
+            }
+            _ if self.take("{") => {
+                let (fields, last) = self.fields()?;
+                let entity = word.to_owned();
+                (NodeKind::Key { entity, fields }, last)
+            }
+            _ => (NodeKind::Name(word.to_owned()), at),
+        };
+        Some(self.made(kind, at, last, at))
+    }
+
+    /// A number, all digits of it; `first` is its sign, where it has one.
+    fn number(&mut self, first: usize) -> Option<Read> {
+        let (at, written) = (self.at, self.word()?);
+        self.at += 1;
+        let value = match first < at {
+            true => format!("-{written}").parse().ok()?,
+            false => written.parse().ok()?,
+        };
         let whole = !written.contains('.');
-        let (first, value) = if negative {
-            (at.checked_sub(1)?, format!("-{written}").parse().ok()?)
-        } else {
-            (at, written.parse().ok()?)
-        };
         Some(self.made(NodeKind::Number { value, whole }, first, at, at))
     }
 
-    fn nodes(&self, trees: &[IdedExpr]) -> Option<Vec<ExpressionNode>> {
-        trees
-            .iter()
-            .map(|tree| self.node(tree).map(|(node, ..)| node))
-            .collect()
+    /// Expressions with commas between them, and the bracket that ends them.
+    fn elements(&mut self, end: &str) -> Option<(Vec<ExpressionNode>, usize)> {
+        let mut all = Vec::new();
+        while !self.is(end) {
+            all.push(self.expression()?.0);
+            if !self.take(",") {
+                break;
+            }
+        }
+        Some((all, self.expect(end)?))
     }
 
-    /// The place of an entry is its `:`, and its name the token before.
-    fn fields(&self, entries: &[ast::IdedEntryExpr]) -> Option<Vec<FieldNode>> {
-        let field = |entry: &ast::IdedEntryExpr| {
-            let value = match &entry.expr {
-                EntryExpr::StructField(field) => &field.value,
-                EntryExpr::MapEntry(entry) => &entry.value,
-            };
-            let at = self.shape.token_of(entry.id)?.checked_sub(1)?;
-            let token = self.tokens.get(at)?;
-            let field = match token.kind {
-                TokenKind::Text => unescaped(&self.word(at)?),
-                _ => self.word(at)?,
-            };
-            Some(FieldNode {
-                field,
+    /// Names with their values, and the bracket that ends them.
+    fn fields(&mut self) -> Option<(Vec<FieldNode>, usize)> {
+        let mut all = Vec::new();
+        while !self.is("}") {
+            let (token, word) = (*self.token()?, self.word()?);
+            self.at += 1;
+            self.expect(":")?;
+            all.push(FieldNode {
+                field: match token.kind {
+                    TokenKind::Text => unescaped(word),
+                    _ => word.to_owned(),
+                },
                 range: token.start..token.end,
-                value: self.node(value)?.0,
-            })
-        };
-        entries.iter().map(field).collect()
+                value: self.expression()?.0,
+            });
+            if !self.take(",") {
+                break;
+            }
+        }
+        Some((all, self.expect("}")?))
     }
 
     fn made(&self, kind: NodeKind, first: usize, last: usize, name: usize) -> Read {
@@ -365,16 +344,32 @@ impl<'a> ExpressionReader<'a> {
         (node, first, last)
     }
 
-    fn partner(&self, at: usize) -> Option<usize> {
-        self.partners.get(at).copied().flatten()
+    fn token(&self) -> Option<&'a ScannedToken> {
+        self.tokens.get(self.at)
     }
 
-    fn word(&self, at: usize) -> Option<String> {
-        self.tokens.get(at).map(|token| self.slice(token).to_owned())
+    fn word(&self) -> Option<&'a str> {
+        self.token().map(|token| self.slice(token))
     }
 
     fn slice(&self, token: &ScannedToken) -> &'a str {
         self.text.get(token.start..token.end).unwrap_or_default()
+    }
+
+    fn is(&self, word: &str) -> bool {
+        self.word() == Some(word)
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let found = self.is(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// The token of that word, which must come next.
+    fn expect(&mut self, word: &str) -> Option<usize> {
+        let at = self.at;
+        self.take(word).then_some(at)
     }
 }
 
@@ -405,24 +400,4 @@ fn escape(chars: &mut std::str::Chars<'_>) -> Option<char> {
         }
         other => Some(other),
     }
-}
-
-fn binary_op(name: &str) -> Option<BinaryOp> {
-    Some(match name {
-        operators::LOGICAL_AND => BinaryOp::And,
-        operators::LOGICAL_OR => BinaryOp::Or,
-        operators::EQUALS => BinaryOp::Eq,
-        operators::NOT_EQUALS => BinaryOp::Ne,
-        operators::LESS => BinaryOp::Lt,
-        operators::LESS_EQUALS => BinaryOp::Le,
-        operators::GREATER => BinaryOp::Gt,
-        operators::GREATER_EQUALS => BinaryOp::Ge,
-        operators::IN => BinaryOp::In,
-        operators::ADD => BinaryOp::Add,
-        operators::SUBSTRACT => BinaryOp::Sub,
-        operators::MULTIPLY => BinaryOp::Mul,
-        operators::DIVIDE => BinaryOp::Div,
-        operators::MODULO => BinaryOp::Rem,
-        _ => return None,
-    })
 }

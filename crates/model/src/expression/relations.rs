@@ -6,7 +6,7 @@ use super::scope::is_plain_text;
 use crate::types::{LengthLimits, ObjectType, Type};
 
 /// Whether `==` between the two can ever hold. Limits do not matter.
-pub fn is_comparable(left: &Type, right: &Type) -> bool {
+pub(crate) fn is_comparable(left: &Type, right: &Type) -> bool {
     if matches!(left, Type::Row(_) | Type::Group(..)) || matches!(right, Type::Row(_) | Type::Group(..)) {
         return left.is_unknown() || right.is_unknown();
     }
@@ -31,7 +31,7 @@ fn compares_to(left: &Type, right: &Type) -> bool {
 }
 
 /// Whether values of the type have an order.
-pub fn is_orderable(ty: &Type) -> bool {
+pub(crate) fn is_orderable(ty: &Type) -> bool {
     match ty {
         Type::OrWords(value, _) => is_orderable(value),
         Type::Duration | Type::Bytes(_) | Type::Unknown => true,
@@ -40,7 +40,7 @@ pub fn is_orderable(ty: &Type) -> bool {
 }
 
 /// Whether a value of `from` can be stored as `to`; whether it keeps the limits is known only when it is there.
-pub fn is_assignable(from: &Type, to: &Type) -> bool {
+pub(crate) fn is_assignable(from: &Type, to: &Type) -> bool {
     match (from, to) {
         (Type::Unknown | Type::Absent, _) | (_, Type::Unknown) => true,
         (Type::Int(_) | Type::Version, Type::Number(_)) => true,
@@ -99,7 +99,7 @@ pub fn same_kind(left: &Type, right: &Type) -> bool {
 }
 
 /// The one type that values of both have; limits stay where they are the same.
-pub fn unified_type(left: &Type, right: &Type) -> Option<Type> {
+pub(crate) fn unified_type(left: &Type, right: &Type) -> Option<Type> {
     if left == right {
         return Some(left.clone());
     }

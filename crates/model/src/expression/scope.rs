@@ -167,7 +167,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The scope with a row of `entity` that may be missing.
-    pub fn with_row_maybe(&self, entity: EntityId) -> Scope<'a> {
+    pub(crate) fn with_row_maybe(&self, entity: EntityId) -> Scope<'a> {
         Scope {
             row_may_be_missing: true,
             ..self.with_row(entity)
@@ -175,7 +175,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The scope with one more bound name.
-    pub fn with_bound(&self, name: impl Into<String>, ty: Type, optional: bool) -> Scope<'a> {
+    pub(crate) fn with_bound(&self, name: impl Into<String>, ty: Type, optional: bool) -> Scope<'a> {
         let mut scope = self.clone();
         scope.bound.push(BoundName {
             name: name.into(),
@@ -186,14 +186,14 @@ impl<'a> Scope<'a> {
     }
 
     /// The scope with what is proven where `condition` came out as `truth`.
-    pub fn with_facts_of(&self, condition: &Expr, truth: bool) -> Scope<'a> {
+    pub(crate) fn with_facts_of(&self, condition: &Expr, truth: bool) -> Scope<'a> {
         let mut scope = self.clone();
         scope.facts.extend(PresenceFacts::of(condition, truth));
         scope
     }
 
     /// The scope with optional arguments left out, as in a `where`.
-    pub fn with_arguments_left_out(&self) -> Scope<'a> {
+    pub(crate) fn with_arguments_left_out(&self) -> Scope<'a> {
         Scope {
             optional_args: OptionalArgs::LeftOut,
             ..self.clone()
@@ -223,12 +223,12 @@ pub struct Arg {
 
 impl Args {
     /// Adds a declared argument; a second one of that name is not added.
-    pub fn declare(&mut self, name: impl Into<String>, ty: Type, optional: bool, span: Span) {
+    pub(crate) fn declare(&mut self, name: impl Into<String>, ty: Type, optional: bool, span: Span) {
         self.add(name.into(), ty, optional, span, false);
     }
 
     /// Adds a path variable, whose first typed use decides its type.
-    pub fn declare_path_variable(&mut self, name: impl Into<String>, span: Span) {
+    pub(crate) fn declare_path_variable(&mut self, name: impl Into<String>, span: Span) {
         self.add(name.into(), Type::Unknown, false, span, true);
     }
 
@@ -263,17 +263,17 @@ impl Arg {
     }
 
     /// Whether an expression mentions it.
-    pub fn is_used(&self) -> bool {
+    pub(crate) fn is_used(&self) -> bool {
         self.used.get()
     }
 
     /// Whether its type follows from its uses.
-    pub fn is_inferred(&self) -> bool {
+    pub(crate) fn is_inferred(&self) -> bool {
         self.inferred
     }
 
     /// Records a use that is not an expression, such as `take`.
-    pub fn mark_used(&self) {
+    pub(crate) fn mark_used(&self) {
         self.used.set(true);
     }
 

@@ -289,7 +289,7 @@ impl KeyTemplate {
     }
 
     /// A part without which the key is not there, though the attribute is.
-    pub fn optional_part_beside(&self, name: &str) -> Option<&KeyPart> {
+    pub(crate) fn optional_part_beside(&self, name: &str) -> Option<&KeyPart> {
         self.parts.iter().find(|part| part.optional && part.root() != name)
     }
 }

@@ -21,7 +21,8 @@ pub use read::{
     Argument, Bounds, Comparison, DocumentedClaim, Each, Let, LetValue, Order, ParamValue, Read, Return, Route,
     Selection, SelectionKind, Using, UsingKey, WithPart,
 };
-pub use schedule::{INTERVAL_MINUTES_MAX, INTERVAL_MINUTES_MIN, NoSchedule, Schedule, Tick};
+pub(crate) use schedule::INTERVAL_MINUTES_MAX;
+pub use schedule::{NoSchedule, Schedule, Tick};
 pub use search::{HIGHLIGHTS, Matching, Search};
 pub use table::{
     ABSENT_VALUE, Accepted, Billing, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, ProvisionedUnits,
@@ -116,11 +117,6 @@ impl Model {
     /// A tally.
     pub fn tally(&self, id: TallyId) -> Option<&Tally> {
         self.tallies.get(id.0 as usize)
-    }
-
-    /// What of an entity is found by words.
-    pub fn search_of(&self, id: EntityId) -> Option<&Search> {
-        self.searches.iter().find(|search| search.entity == id)
     }
 
     /// Whether anything happens by itself: a write that runs after changes or by the clock, a tally that is kept, or a webhook.

@@ -10,10 +10,10 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
 /// The shortest interval, in minutes.
-pub const INTERVAL_MINUTES_MIN: i64 = 1;
+pub(crate) const INTERVAL_MINUTES_MIN: i64 = 1;
 
 /// The longest interval, in minutes: a day. What is rarer names its clock time.
-pub const INTERVAL_MINUTES_MAX: i64 = 24 * 60;
+pub(crate) const INTERVAL_MINUTES_MAX: i64 = 24 * 60;
 
 const MINUTE_MILLIS: i64 = 60_000;
 

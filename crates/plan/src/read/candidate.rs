@@ -177,13 +177,13 @@ impl Query {
     }
 
     /// Whether each of its ranges is one item, which is all of the row: several come in a batch.
-    pub fn is_got_by_keys(&self) -> bool {
+    pub(crate) fn is_got_by_keys(&self) -> bool {
         let is_whole = self.sort.as_ref().is_none_or(|sort| sort.whole);
         self.index.is_none() && is_whole && !self.scan && !self.follow
     }
 
     /// Whether the key of one item is known.
-    pub fn names_one_item(&self) -> bool {
+    pub(crate) fn names_one_item(&self) -> bool {
         if self.scan {
             return false;
         }
@@ -390,7 +390,7 @@ impl Wanted<'_> {
     }
 
     /// Whether days of the model's zone are asked of a key that has days of UTC.
-    pub fn is_elsewhere(&self, part: &KeyPart, values: &Values) -> bool {
+    pub(crate) fn is_elsewhere(&self, part: &KeyPart, values: &Values) -> bool {
         let formed = matches!(values, Values::Formed(_) | Values::EachFormed(_));
         formed && self.is_local() && values::is_day_of_instant(part)
     }

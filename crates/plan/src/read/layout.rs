@@ -141,7 +141,7 @@ impl Layout {
 
     /// The same of entries from whose keys attributes are read.
     #[must_use]
-    pub fn told_by(self, told_by_keys: Vec<ToldBy>) -> Self {
+    pub(crate) fn told_by(self, told_by_keys: Vec<ToldBy>) -> Self {
         Layout { told_by_keys, ..self }
     }
 

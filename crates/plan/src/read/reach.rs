@@ -98,7 +98,7 @@ impl Reach {
     }
 
     /// Whether it may be more than are read at once.
-    pub fn exceeds(&self) -> bool {
+    pub(crate) fn exceeds(&self) -> bool {
         self.most.is_none_or(|most| most > Bounds::USUAL.ranges_max as u64)
     }
 }

@@ -128,16 +128,16 @@ impl<'a> Change<'a> {
         self.kind == Kind::Updated
     }
 
-    pub fn is_upsert(&self) -> bool {
+    pub(crate) fn is_upsert(&self) -> bool {
         self.kind == Kind::Upserted
     }
 
-    pub fn is_create(&self) -> bool {
+    pub(crate) fn is_create(&self) -> bool {
         self.kind == Kind::Created
     }
 
     /// The entity of a new row, and the step that makes it.
-    pub fn created_by(&self) -> Option<(&'a Entity, &'a Step)> {
+    pub(crate) fn created_by(&self) -> Option<(&'a Entity, &'a Step)> {
         self.step.filter(|_| self.is_create()).map(|step| (self.entity, step))
     }
 
@@ -146,7 +146,7 @@ impl<'a> Change<'a> {
     }
 
     /// The rows of a mirror, and whether its key may move.
-    pub fn mirror_rows(&self, mirror: &Entity) -> (Units, bool) {
+    pub(crate) fn mirror_rows(&self, mirror: &Entity) -> (Units, bool) {
         let carried = |names: &HashSet<&str>| {
             mirror
                 .attributes
@@ -172,7 +172,7 @@ impl<'a> Change<'a> {
     }
 
     /// Whether an update may leave everything as it is: nothing that it names must differ.
-    pub fn may_change_nothing(&self) -> bool {
+    pub(crate) fn may_change_nothing(&self) -> bool {
         // An instant that every write sets stays in a row that was written in the same one.
         let is_set_always = |name: &&str| {
             let attribute = self.entity.attribute(name);
@@ -181,7 +181,7 @@ impl<'a> Change<'a> {
         self.changed.iter().all(is_set_always)
     }
 
-    pub fn guard_rows(&self, guard: &Guard) -> Units {
+    pub(crate) fn guard_rows(&self, guard: &Guard) -> Units {
         if self.is_update() || self.is_upsert() {
             let touched = guard.value.attributes().iter().any(|name| self.touched.contains(name));
             return (
@@ -277,7 +277,7 @@ impl<'a> Change<'a> {
     }
 
     /// Whether a create gives an attribute a value, whatever is sent.
-    pub fn sets_for_certain(&self, name: &str) -> bool {
+    pub(crate) fn sets_for_certain(&self, name: &str) -> bool {
         self.is_create() && self.set_presence(name).0 == 1
     }
 

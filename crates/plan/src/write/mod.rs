@@ -33,7 +33,8 @@ pub use follows::{
 pub use needs::{Change, old_values_needed};
 pub use parts::{PartKind, WrittenPart};
 pub use possible::possible_refusals;
-pub use pushable::{about_row, changes_with_time, compares_as_stored, is_pushable};
+pub(crate) use pushable::{about_row, is_pushable};
+pub use pushable::{changes_with_time, compares_as_stored};
 pub use refusals::{DefaultRefusal, default_name, default_status, requirement_status, step_refusal};
 pub use show::{trigger_text, write_text};
 pub use transaction::{TransactionBound, step_actions, transaction_actions, transaction_bound};

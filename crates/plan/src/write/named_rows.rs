@@ -11,7 +11,7 @@ use crate::show::expression;
 
 /// Rows that stand in the transaction as checks, if nothing else is done with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookedAt {
+pub(crate) struct LookedAt {
     /// Whose rows.
     pub entity: EntityId,
     /// What they are called in the model.

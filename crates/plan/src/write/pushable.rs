@@ -10,7 +10,7 @@ use singlet_model::model::{Entity, Stored};
 use singlet_model::types::Type;
 
 /// The same expression with the attributes of the row of that name standing bare.
-pub fn about_row(expr: &Expr, row: &str) -> Expr {
+pub(crate) fn about_row(expr: &Expr, row: &str) -> Expr {
     let again = |part: &Expr| Box::new(about_row(part, row));
     let kind = match &expr.kind {
         ExprKind::Field(of, field) if matches!(&of.kind, ExprKind::Bound(name) if name == row) => {
@@ -58,7 +58,7 @@ pub fn about_row(expr: &Expr, row: &str) -> Expr {
 }
 
 /// Whether DynamoDB can decide a condition on a row whose attributes stand bare in it.
-pub fn is_pushable(model: &Model, entity: &Entity, expr: &Expr) -> bool {
+pub(crate) fn is_pushable(model: &Model, entity: &Entity, expr: &Expr) -> bool {
     // A row as a whole is no operand, and another row must be read by somebody.
     if expr.any(|part| matches!(part.kind, ExprKind::Row | ExprKind::Entity { .. })) {
         return false;

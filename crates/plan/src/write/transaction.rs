@@ -1,7 +1,7 @@
 //! How much one transaction of a write can hold: rows that are written with all that follows them, rows that are only looked at, and
 //! the record of the request. The bound is never below what a request can reach; where two steps may meet on one row it counts both.
 
-use singlet_item::limits::{ITEM_SIZE_BYTES_MAX, TRANSACTION_ITEMS_MAX};
+use singlet_item::limits::ITEM_SIZE_BYTES_MAX;
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{IdempotencyNeed, LetValue, Step, StepKind, Write};
@@ -58,11 +58,6 @@ impl TransactionBound {
             items: self.items.saturating_mul(times),
             bytes: self.bytes.saturating_mul(times),
         }
-    }
-
-    /// Whether it has more items than a transaction.
-    pub fn has_too_many(&self) -> bool {
-        self.items > TRANSACTION_ITEMS_MAX as u64
     }
 }
 

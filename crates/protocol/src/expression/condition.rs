@@ -2,7 +2,7 @@
 
 use singlet_item::limits::IN_OPERANDS_MAX;
 use singlet_item::{Number, Value};
-use singlet_store::well_formed::check_operator;
+use singlet_store::well_formed::{Malformed, check_operator};
 use singlet_store::{AttributeType, Comparison, Condition, Operand, Path};
 
 use super::token::ExpressionToken;
@@ -28,11 +28,11 @@ const FUNCTIONS: [&str; 6] = [
 ];
 
 impl ExpressionParser<'_> {
-    pub(super) fn condition(&mut self) -> Result<Condition, String> {
+    pub(super) fn condition(&mut self) -> Result<Condition, Malformed> {
         self.nested(Self::disjunction)
     }
 
-    fn disjunction(&mut self) -> Result<Condition, String> {
+    fn disjunction(&mut self) -> Result<Condition, Malformed> {
         let mut any = vec![self.conjunction()?];
         while self.tokens.take_keyword("OR") {
             self.operators += 1;
@@ -41,7 +41,7 @@ impl ExpressionParser<'_> {
         Ok(joined(any, Condition::Or))
     }
 
-    fn conjunction(&mut self) -> Result<Condition, String> {
+    fn conjunction(&mut self) -> Result<Condition, Malformed> {
         let mut all = vec![self.negation()?];
         while self.tokens.take_keyword("AND") {
             self.operators += 1;
@@ -50,7 +50,7 @@ impl ExpressionParser<'_> {
         Ok(joined(all, Condition::And))
     }
 
-    fn negation(&mut self) -> Result<Condition, String> {
+    fn negation(&mut self) -> Result<Condition, Malformed> {
         if self.tokens.take_keyword("NOT") {
             self.operators += 1;
             return Ok(self.nested(Self::negation)?.negate());
@@ -75,9 +75,9 @@ impl ExpressionParser<'_> {
         }
     }
 
-    fn function(&mut self, function: &str) -> Result<Condition, String> {
+    fn function(&mut self, function: &str) -> Result<Condition, Malformed> {
         if !FUNCTIONS.contains(&function) {
-            return Err(format!("Invalid function name; function: {function}"));
+            return Err(Malformed::from(format!("Invalid function name; function: {function}")));
         }
         self.tokens.next();
         let operands = self.operands()?;
@@ -97,7 +97,7 @@ impl ExpressionParser<'_> {
     }
 
     /// The operands of a call, in their parentheses.
-    fn operands(&mut self) -> Result<Vec<Operand>, String> {
+    fn operands(&mut self) -> Result<Vec<Operand>, Malformed> {
         self.tokens.expect_sign("(")?;
         let mut operands = vec![self.operand()?];
         while self.tokens.take_sign(",") {
@@ -107,7 +107,7 @@ impl ExpressionParser<'_> {
         Ok(operands)
     }
 
-    fn comparison(&mut self) -> Result<Condition, String> {
+    fn comparison(&mut self) -> Result<Condition, Malformed> {
         let left = self.operand()?;
         if self.tokens.take_keyword("BETWEEN") {
             let low = self.operand()?;
@@ -124,10 +124,10 @@ impl ExpressionParser<'_> {
         if self.tokens.take_keyword("IN") {
             let options = self.operands()?;
             if options.len() > IN_OPERANDS_MAX {
-                return Err(format!(
+                return Err(Malformed::from(format!(
                     "The IN operator is provided with too many operands; number of operands: {}",
                     options.len()
-                ));
+                )));
             }
             return checked(Condition::In { operand: left, options });
         }
@@ -150,14 +150,14 @@ impl ExpressionParser<'_> {
         })
     }
 
-    fn operand(&mut self) -> Result<Operand, String> {
+    fn operand(&mut self) -> Result<Operand, Malformed> {
         if let Some(function) = self.function_name() {
             return match function.as_str() {
                 "size" => self.size(),
-                known if FUNCTIONS.contains(&known) => Err(format!(
+                known if FUNCTIONS.contains(&known) => Err(Malformed::from(format!(
                     "The function is not allowed to be used this way in an expression; function: {known}"
-                )),
-                unknown => Err(format!("Invalid function name; function: {unknown}")),
+                ))),
+                unknown => Err(Malformed::from(format!("Invalid function name; function: {unknown}"))),
             };
         }
         match self.tokens.peek().cloned() {
@@ -176,7 +176,7 @@ impl ExpressionParser<'_> {
         }
     }
 
-    fn size(&mut self) -> Result<Operand, String> {
+    fn size(&mut self) -> Result<Operand, Malformed> {
         self.operators += 1;
         self.tokens.next();
         let operands = self.nested(Self::operands)?;
@@ -188,9 +188,9 @@ impl ExpressionParser<'_> {
                 Some(size) => Ok(Operand::Value(Value::N(Number::from(size)))),
                 None => Err(wrong_type("size", value.type_name())),
             },
-            (Some(Operand::Size(_)), 1) => {
-                Err("The function is not allowed to be used this way in an expression; function: size".to_owned())
-            }
+            (Some(Operand::Size(_)), 1) => Err(Malformed::from(
+                "The function is not allowed to be used this way in an expression; function: size",
+            )),
             _ => Err(wrong_count("size", count)),
         }
     }
@@ -207,14 +207,14 @@ fn joined(mut parts: Vec<Condition>, join: impl FnOnce(Vec<Condition>) -> Condit
     }
 }
 
-fn path_of(function: &str, operand: Operand) -> Result<Path, String> {
+fn path_of(function: &str, operand: Operand) -> Result<Path, Malformed> {
     match operand {
         Operand::Path(path) => Ok(path),
         Operand::Value(_) | Operand::Size(_) => Err(no_path(function)),
     }
 }
 
-fn attribute_type(operand: Operand) -> Result<AttributeType, String> {
+fn attribute_type(operand: Operand) -> Result<AttributeType, Malformed> {
     let Operand::Value(value) = operand else {
         return Err(wrong_type("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"));
     };
@@ -225,12 +225,14 @@ fn attribute_type(operand: Operand) -> Result<AttributeType, String> {
         .into_iter()
         .find(|known| known.name() == name)
         .ok_or_else(|| {
-            format!("Invalid attribute type name found; type: {name}, valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}")
+            Malformed::from(format!(
+                "Invalid attribute type name found; type: {name}, valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}"
+            ))
         })
 }
 
 /// A condition whose operator takes its operands.
-fn checked(condition: Condition) -> Result<Condition, String> {
+fn checked(condition: Condition) -> Result<Condition, Malformed> {
     check_operator(&condition)?;
     Ok(condition)
 }

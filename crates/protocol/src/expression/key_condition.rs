@@ -1,6 +1,7 @@
 //! Key conditions: a condition of a few shapes, as a range of keys.
 
 use singlet_item::Value;
+use singlet_store::well_formed::Malformed;
 use singlet_store::{Comparison, Condition, KeyRange, KeySchema, KeyType, Operand, Path, SortRange};
 
 use super::{ExpressionParser, RequestPlaceholders, parse_whole, wrong_type};
@@ -20,7 +21,7 @@ pub(crate) fn read_key_condition(source: &str, placeholders: &RequestPlaceholder
     })
 }
 
-fn collect(condition: Condition, found: &mut KeyConditions) -> Result<(), String> {
+fn collect(condition: Condition, found: &mut KeyConditions) -> Result<(), Malformed> {
     let (path, range) = match condition {
         Condition::And(all) => {
             for part in all {
@@ -55,36 +56,40 @@ fn collect(condition: Condition, found: &mut KeyConditions) -> Result<(), String
     };
     let name = attribute(&path)?;
     if found.iter().any(|(known, _)| *known == name) {
-        return Err("KeyConditionExpressions must only contain one condition per key".to_owned());
+        return Err(Malformed::from(
+            "KeyConditionExpressions must only contain one condition per key",
+        ));
     }
     found.push((name, range));
     Ok(())
 }
 
-fn attribute(path: &Path) -> Result<String, String> {
+fn attribute(path: &Path) -> Result<String, Malformed> {
     match path.segments().is_empty() {
         true => Ok(path.name().to_owned()),
-        false => Err("KeyConditionExpressions cannot have conditions on nested attributes".to_owned()),
+        false => Err(Malformed::from(
+            "KeyConditionExpressions cannot have conditions on nested attributes",
+        )),
     }
 }
 
-fn not_for_keys(operator: &str) -> String {
-    format!("Invalid operator used in KeyConditionExpression: {operator}")
+fn not_for_keys(operator: &str) -> Malformed {
+    Malformed::from(format!("Invalid operator used in KeyConditionExpression: {operator}"))
 }
 
-fn no_key_in<'a>(operands: impl IntoIterator<Item = &'a Operand>) -> String {
+fn no_key_in<'a>(operands: impl IntoIterator<Item = &'a Operand>) -> Malformed {
     let operands: Vec<&Operand> = operands.into_iter().collect();
     if operands.iter().any(|operand| matches!(operand, Operand::Size(_))) {
-        return "KeyConditionExpressions cannot contain nested operations".to_owned();
+        return Malformed::from("KeyConditionExpressions cannot contain nested operations");
     }
     let paths = operands.iter().filter(|operand| matches!(operand, Operand::Path(_)));
-    match paths.count() {
-        0 => "Invalid condition in KeyConditionExpression: No key attribute specified".to_owned(),
-        _ => "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition".to_owned(),
-    }
+    Malformed::from(match paths.count() {
+        0 => "Invalid condition in KeyConditionExpression: No key attribute specified",
+        _ => "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition",
+    })
 }
 
-fn compared(comparison: Comparison, value: Value) -> Result<SortRange, String> {
+fn compared(comparison: Comparison, value: Value) -> Result<SortRange, Malformed> {
     Ok(match comparison {
         Comparison::Equal => SortRange::Equal(value),
         Comparison::NotEqual => return Err(not_for_keys("<>")),

@@ -19,6 +19,7 @@ pub(crate) use names::RequestPlaceholders;
 
 use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
 use singlet_store::render::EXPRESSION_OPERATORS_MAX;
+use singlet_store::well_formed::Malformed;
 
 use crate::fault::Fault;
 use token::Tokens;
@@ -31,17 +32,17 @@ fn parse_whole<T>(
     parameter: &str,
     source: &str,
     placeholders: &RequestPlaceholders,
-    grammar: impl FnOnce(&mut ExpressionParser<'_>) -> Result<T, String>,
+    grammar: impl FnOnce(&mut ExpressionParser<'_>) -> Result<T, Malformed>,
 ) -> Result<T, Fault> {
     let parsed = || {
         if source.is_empty() {
-            return Err("The expression can not be empty;".to_owned());
+            return Err(Malformed::from("The expression can not be empty;"));
         }
         if source.len() > EXPRESSION_SIZE_BYTES_MAX {
-            return Err(format!(
+            return Err(Malformed::from(format!(
                 "Expression size has exceeded the maximum allowed size; expression size: {}",
                 source.len()
-            ));
+            )));
         }
         let mut parser = ExpressionParser {
             tokens: Tokens::read(source)?,
@@ -52,13 +53,13 @@ fn parse_whole<T>(
         let tree = grammar(&mut parser)?;
         parser.tokens.expect_end()?;
         if parser.tokens.has_redundant_parentheses() {
-            return Err("The expression has redundant parentheses;".to_owned());
+            return Err(Malformed::from("The expression has redundant parentheses;"));
         }
         if parser.operators > EXPRESSION_OPERATORS_MAX {
-            return Err(format!(
+            return Err(Malformed::from(format!(
                 "The expression contains more operators than allowed; operator count: {}",
                 parser.operators
-            ));
+            )));
         }
         Ok(tree)
     };
@@ -75,11 +76,11 @@ struct ExpressionParser<'a> {
 
 impl ExpressionParser<'_> {
     /// Reads something that may hold itself.
-    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Malformed>) -> Result<T, Malformed> {
         if self.depth == EXPRESSION_DEPTH_MAX {
-            return Err(format!(
+            return Err(Malformed::from(format!(
                 "The expression is nested more than {EXPRESSION_DEPTH_MAX} levels deep"
-            ));
+            )));
         }
         self.depth += 1;
         let read = inner(self);
@@ -89,21 +90,23 @@ impl ExpressionParser<'_> {
 }
 
 /// That an operand has a type that its operator does not take.
-fn wrong_type(operator: &str, type_name: &str) -> String {
-    format!(
+fn wrong_type(operator: &str, type_name: &str) -> Malformed {
+    Malformed::from(format!(
         "Incorrect operand type for operator or function; operator or function: {operator}, operand type: {type_name}"
-    )
+    ))
 }
 
 /// That a function was given too few operands or too many.
-fn wrong_count(function: &str, count: usize) -> String {
-    format!(
+fn wrong_count(function: &str, count: usize) -> Malformed {
+    Malformed::from(format!(
         "Incorrect number of operands for operator or function; operator or function: {function}, \
          number of operands: {count}"
-    )
+    ))
 }
 
 /// That a function was given a value where it looks for an attribute.
-fn no_path(function: &str) -> String {
-    format!("Operator or function requires a document path; operator or function: {function}")
+fn no_path(function: &str) -> Malformed {
+    Malformed::from(format!(
+        "Operator or function requires a document path; operator or function: {function}"
+    ))
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use singlet_item::Value;
+use singlet_store::well_formed::Malformed;
 
 use crate::fault::Fault;
 use crate::input::Input;
@@ -73,20 +74,22 @@ impl RequestPlaceholders {
     }
 
     /// The attribute name that `#name` stands for.
-    pub(crate) fn name(&self, placeholder: &str) -> Result<String, String> {
+    pub(crate) fn name(&self, placeholder: &str) -> Result<String, Malformed> {
         self.used_names.borrow_mut().insert(placeholder.to_owned());
         self.names.get(placeholder).cloned().ok_or_else(|| {
-            format!(
+            Malformed::from(format!(
                 "An expression attribute name used in the document path is not defined; attribute name: {placeholder}"
-            )
+            ))
         })
     }
 
     /// The value that `:value` stands for.
-    pub(crate) fn value(&self, placeholder: &str) -> Result<Value, String> {
+    pub(crate) fn value(&self, placeholder: &str) -> Result<Value, Malformed> {
         self.used_values.borrow_mut().insert(placeholder.to_owned());
         self.values.get(placeholder).cloned().ok_or_else(|| {
-            format!("An expression attribute value used in expression is not defined; attribute value: {placeholder}")
+            Malformed::from(format!(
+                "An expression attribute value used in expression is not defined; attribute value: {placeholder}"
+            ))
         })
     }
 

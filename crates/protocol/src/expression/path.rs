@@ -1,6 +1,7 @@
 //! Paths into an item, and two of them that cannot stand in one expression.
 
 use singlet_store::Path;
+use singlet_store::well_formed::Malformed;
 
 use super::ExpressionParser;
 use super::reserved::is_reserved;
@@ -8,7 +9,7 @@ use super::token::ExpressionToken;
 
 impl ExpressionParser<'_> {
     /// A path. Only its first word may be a bare one that is not reserved; the same holds of every further one.
-    pub(super) fn path(&mut self) -> Result<Path, String> {
+    pub(super) fn path(&mut self) -> Result<Path, Malformed> {
         let mut path = Path::attribute(self.path_word()?);
         loop {
             if self.tokens.take_sign(".") {
@@ -27,13 +28,13 @@ impl ExpressionParser<'_> {
         }
     }
 
-    fn path_word(&mut self) -> Result<String, String> {
+    fn path_word(&mut self) -> Result<String, Malformed> {
         match self.tokens.peek().cloned() {
             Some(ExpressionToken::Word(word)) => {
                 if is_reserved(&word) {
-                    return Err(format!(
+                    return Err(Malformed::from(format!(
                         "Attribute name is a reserved keyword; reserved keyword: {word}"
-                    ));
+                    )));
                 }
                 self.tokens.next();
                 Ok(word)

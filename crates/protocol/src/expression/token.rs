@@ -1,5 +1,7 @@
 //! The words of an expression, with their places.
 
+use singlet_store::well_formed::Malformed;
+
 /// One word of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExpressionToken {
@@ -32,7 +34,7 @@ impl<'a> Tokens<'a> {
     /// # Errors
     ///
     /// In DynamoDB's words, where a character belongs to no word.
-    pub(crate) fn read(source: &'a str) -> Result<Self, String> {
+    pub(crate) fn read(source: &'a str) -> Result<Self, Malformed> {
         let mut all = Vec::new();
         let mut at = 0;
         while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
@@ -90,7 +92,7 @@ impl<'a> Tokens<'a> {
         matches!(self.peek(), Some(ExpressionToken::Word(word)) if word.eq_ignore_ascii_case(keyword))
     }
 
-    pub(crate) fn expect_sign(&mut self, sign: &str) -> Result<(), String> {
+    pub(crate) fn expect_sign(&mut self, sign: &str) -> Result<(), Malformed> {
         if self.take_sign(sign) {
             Ok(())
         } else {
@@ -99,7 +101,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Refuses whatever is left.
-    pub(crate) fn expect_end(&self) -> Result<(), String> {
+    pub(crate) fn expect_end(&self) -> Result<(), Malformed> {
         match self.peek() {
             None => Ok(()),
             Some(_) => Err(self.syntax_error()),
@@ -107,28 +109,28 @@ impl<'a> Tokens<'a> {
     }
 
     /// That the next word does not belong here.
-    pub(crate) fn syntax_error(&self) -> String {
+    pub(crate) fn syntax_error(&self) -> Malformed {
         self.syntax_error_at(self.at)
     }
 
     /// DynamoDB shows the word with its neighbours as they were written; at the end, the last one.
-    fn syntax_error_at(&self, index: usize) -> String {
+    fn syntax_error_at(&self, index: usize) -> Malformed {
         let text = |start: usize, end: usize| self.source.get(start..end).unwrap_or_default();
         let Some((_, start, end)) = self.all.get(index) else {
             let near = self
                 .all
                 .last()
                 .map_or(self.source, |(_, start, end)| text(*start, *end));
-            return format!("Syntax error; token: \"<EOF>\", near: \"{near}\"");
+            return Malformed::from(format!("Syntax error; token: \"<EOF>\", near: \"{near}\""));
         };
         let before = index.checked_sub(1).and_then(|before| self.all.get(before));
         let from = before.map_or(*start, |(_, start, _)| *start);
         let to = self.all.get(index + 1).map_or(*end, |(_, _, end)| *end);
-        format!(
+        Malformed::from(format!(
             "Syntax error; token: \"{}\", near: \"{}\"",
             text(*start, *end),
             text(from, to)
-        )
+        ))
     }
 
     /// Whether parentheses stand directly inside parentheses, around nothing more.
@@ -219,23 +221,26 @@ mod tests {
     fn a_syntax_error_shows_the_neighbours() {
         let mut tokens = Tokens::read("INVALID SYNTAX HERE").unwrap();
         assert_eq!(
-            tokens.syntax_error(),
+            tokens.syntax_error().to_string(),
             r#"Syntax error; token: "INVALID", near: "INVALID SYNTAX""#
         );
         tokens.next();
         assert_eq!(
-            tokens.syntax_error(),
+            tokens.syntax_error().to_string(),
             r#"Syntax error; token: "SYNTAX", near: "INVALID SYNTAX HERE""#
         );
         tokens.next();
         tokens.next();
-        assert_eq!(tokens.syntax_error(), r#"Syntax error; token: "<EOF>", near: "HERE""#);
         assert_eq!(
-            Tokens::read("!!! INVALID !!!").unwrap_err(),
+            tokens.syntax_error().to_string(),
+            r#"Syntax error; token: "<EOF>", near: "HERE""#
+        );
+        assert_eq!(
+            Tokens::read("!!! INVALID !!!").unwrap_err().to_string(),
             r#"Syntax error; token: "!", near: "!!""#
         );
         assert_eq!(
-            Tokens::read("a = é").unwrap_err(),
+            Tokens::read("a = é").unwrap_err().to_string(),
             r#"Syntax error; token: "é", near: "= é""#
         );
     }

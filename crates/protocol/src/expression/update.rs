@@ -18,7 +18,7 @@ pub(crate) fn read_update(source: &str, placeholders: &RequestPlaceholders) -> R
 const SECTIONS: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];
 
 impl ExpressionParser<'_> {
-    fn update(&mut self) -> Result<Update, String> {
+    fn update(&mut self) -> Result<Update, Malformed> {
         let mut update = Update::new();
         let mut seen: Vec<&str> = Vec::new();
         while self.tokens.peek().is_some() {
@@ -26,9 +26,9 @@ impl ExpressionParser<'_> {
                 return Err(self.tokens.syntax_error());
             };
             if seen.contains(&section) {
-                return Err(format!(
+                return Err(Malformed::from(format!(
                     "The \"{section}\" section can only be used once in an update expression;"
-                ));
+                )));
             }
             seen.push(section);
             self.section(section, &mut update)?;
@@ -40,7 +40,7 @@ impl ExpressionParser<'_> {
         Ok(update)
     }
 
-    fn section(&mut self, section: &str, update: &mut Update) -> Result<(), String> {
+    fn section(&mut self, section: &str, update: &mut Update) -> Result<(), Malformed> {
         loop {
             self.operators += 1;
             let path = self.path()?;
@@ -66,7 +66,7 @@ impl ExpressionParser<'_> {
         }
     }
 
-    fn section_value(&mut self, check: impl Fn(&Value) -> Result<(), Malformed>) -> Result<Value, String> {
+    fn section_value(&mut self, check: impl Fn(&Value) -> Result<(), Malformed>) -> Result<Value, Malformed> {
         let Some(ExpressionToken::Value(placeholder)) = self.tokens.peek().cloned() else {
             return Err(self.tokens.syntax_error());
         };
@@ -76,7 +76,7 @@ impl ExpressionParser<'_> {
         Ok(value)
     }
 
-    fn set_value(&mut self) -> Result<SetValue, String> {
+    fn set_value(&mut self) -> Result<SetValue, Malformed> {
         if matches!(self.tokens.peek(), Some(ExpressionToken::Sign("("))) {
             return self.nested(|parser| {
                 parser.tokens.next();
@@ -93,7 +93,7 @@ impl ExpressionParser<'_> {
         self.sum(left)
     }
 
-    fn sum(&mut self, left: SetOperand) -> Result<SetValue, String> {
+    fn sum(&mut self, left: SetOperand) -> Result<SetValue, Malformed> {
         let sign = match self.tokens.peek() {
             Some(ExpressionToken::Sign(sign @ ("+" | "-"))) => *sign,
             _ => return Ok(SetValue::Operand(left)),
@@ -109,7 +109,7 @@ impl ExpressionParser<'_> {
         Ok(sum)
     }
 
-    fn set_operand(&mut self) -> Result<SetOperand, String> {
+    fn set_operand(&mut self) -> Result<SetOperand, Malformed> {
         match (self.tokens.peek().cloned(), self.tokens.peek_at(1)) {
             (Some(ExpressionToken::Word(function)), Some(ExpressionToken::Sign("("))) => {
                 self.nested(|parser| parser.set_function(&function))
@@ -128,15 +128,15 @@ impl ExpressionParser<'_> {
         }
     }
 
-    fn set_function(&mut self, function: &str) -> Result<SetOperand, String> {
+    fn set_function(&mut self, function: &str) -> Result<SetOperand, Malformed> {
         match function {
             "if_not_exists" | "list_append" => {}
             "attribute_exists" | "attribute_not_exists" | "attribute_type" | "begins_with" | "contains" | "size" => {
-                return Err(format!(
+                return Err(Malformed::from(format!(
                     "The function is not allowed in an update expression; function: {function}"
-                ));
+                )));
             }
-            unknown => return Err(format!("Invalid function name; function: {unknown}")),
+            unknown => return Err(Malformed::from(format!("Invalid function name; function: {unknown}"))),
         }
         self.operators += 1;
         self.tokens.next();
@@ -155,7 +155,7 @@ impl ExpressionParser<'_> {
     }
 }
 
-fn function_of(function: &str, first: SetOperand, second: SetOperand) -> Result<SetOperand, String> {
+fn function_of(function: &str, first: SetOperand, second: SetOperand) -> Result<SetOperand, Malformed> {
     if function == "if_not_exists" {
         return match first {
             SetOperand::Path(path) => Ok(SetOperand::IfNotExists(path, Box::new(second))),

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_item::limits::NESTING_LEVELS_MAX;
 use singlet_item::{Number, Value};
+use singlet_store::well_formed::Malformed;
 
 use super::parse::StatementParser;
 use super::token::StatementToken;
 use crate::value::NESTED_TOO_DEEP;
 
 impl StatementParser {
-    pub(super) fn value(&mut self) -> Result<Value, String> {
+    pub(super) fn value(&mut self) -> Result<Value, Malformed> {
         // A value in itself is one level; what it stands in are the others.
         if self.levels == NESTING_LEVELS_MAX {
-            return Err(NESTED_TOO_DEEP.to_owned());
+            return Err(Malformed::from(NESTED_TOO_DEEP));
         }
         self.levels += 1;
         let value = self.plain_value();
@@ -21,7 +22,7 @@ impl StatementParser {
         value
     }
 
-    fn plain_value(&mut self) -> Result<Value, String> {
+    fn plain_value(&mut self) -> Result<Value, Malformed> {
         let Some(token) = self.peek().cloned() else {
             return Err(self.unexpected());
         };
@@ -42,7 +43,7 @@ impl StatementParser {
             StatementToken::Sign("?") => self
                 .parameters
                 .next()
-                .ok_or_else(|| "Number of parameters in request and statement don't match.".to_owned()),
+                .ok_or_else(|| Malformed::from("Number of parameters in request and statement don't match.")),
             StatementToken::Sign("[") => self.elements("]").map(Value::L),
             StatementToken::Sign("<<") => {
                 let elements = self.elements(">>")?;
@@ -56,7 +57,7 @@ impl StatementParser {
         }
     }
 
-    fn elements(&mut self, end: &str) -> Result<Vec<Value>, String> {
+    fn elements(&mut self, end: &str) -> Result<Vec<Value>, Malformed> {
         let mut elements = Vec::new();
         if self.take_sign(end) {
             return Ok(elements);
@@ -70,7 +71,7 @@ impl StatementParser {
         }
     }
 
-    pub(super) fn entries(&mut self) -> Result<BTreeMap<String, Value>, String> {
+    pub(super) fn entries(&mut self) -> Result<BTreeMap<String, Value>, Malformed> {
         let mut entries = BTreeMap::new();
         if self.take_sign("}") {
             return Ok(entries);
@@ -92,9 +93,9 @@ impl StatementParser {
     }
 }
 
-fn number(text: &str) -> Result<Value, String> {
+fn number(text: &str) -> Result<Value, Malformed> {
     let read = crate::value::number_of(text);
-    read.map(Value::N).map_err(|fault| fault.message().to_owned())
+    read.map(Value::N).map_err(|fault| Malformed::from(fault.message()))
 }
 
 /// Elements of one type, at least one and none twice.

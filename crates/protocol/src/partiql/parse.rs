@@ -1,6 +1,7 @@
 //! Statements as trees.
 
 use singlet_item::{Item, Value};
+use singlet_store::well_formed::Malformed;
 use singlet_store::{
     AttributeType, Comparison, Condition, Direction, Operand, Path, SetOperand, SetValue, Update, UpdateReturn,
 };
@@ -54,7 +55,7 @@ impl Statement {
 const STATEMENT_DEPTH_MAX: usize = 64;
 
 /// Reads a statement; `?` takes the parameters one after the other.
-pub(super) fn read_statement(source: &str, parameters: Vec<Value>) -> Result<Statement, String> {
+pub(super) fn read_statement(source: &str, parameters: Vec<Value>) -> Result<Statement, Malformed> {
     let mut parser = StatementParser {
         tokens: statement_tokens(source)?,
         at: 0,
@@ -69,7 +70,9 @@ pub(super) fn read_statement(source: &str, parameters: Vec<Value>) -> Result<Sta
     }
     match parser.parameters.next() {
         None => Ok(statement),
-        Some(_) => Err("Number of parameters in request and statement don't match.".to_owned()),
+        Some(_) => Err(Malformed::from(
+            "Number of parameters in request and statement don't match.",
+        )),
     }
 }
 
@@ -89,7 +92,7 @@ impl StatementParser {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
 
-    pub(super) fn unexpected(&self) -> String {
+    pub(super) fn unexpected(&self) -> Malformed {
         let place = self.tokens.get(self.at).map_or(self.end, |(_, place)| *place);
         at_place("unexpected term", place)
     }
@@ -100,7 +103,7 @@ impl StatementParser {
         found
     }
 
-    pub(super) fn sign(&mut self, sign: &str) -> Result<(), String> {
+    pub(super) fn sign(&mut self, sign: &str) -> Result<(), Malformed> {
         match self.take_sign(sign) {
             true => Ok(()),
             false => Err(self.unexpected()),
@@ -113,14 +116,14 @@ impl StatementParser {
         found
     }
 
-    fn word(&mut self, word: &str) -> Result<(), String> {
+    fn word(&mut self, word: &str) -> Result<(), Malformed> {
         match self.take_word(word) {
             true => Ok(()),
             false => Err(self.unexpected()),
         }
     }
 
-    fn name(&mut self) -> Result<String, String> {
+    fn name(&mut self) -> Result<String, Malformed> {
         match self.peek().cloned() {
             Some(StatementToken::Word(name) | StatementToken::Name(name)) => {
                 self.at += 1;
@@ -130,7 +133,7 @@ impl StatementParser {
         }
     }
 
-    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Malformed>) -> Result<T, Malformed> {
         if self.depth == STATEMENT_DEPTH_MAX {
             return Err(at_place("terms nest too deep", self.end));
         }
@@ -140,7 +143,7 @@ impl StatementParser {
         read
     }
 
-    fn statement(&mut self) -> Result<Statement, String> {
+    fn statement(&mut self) -> Result<Statement, Malformed> {
         if self.take_word("SELECT") {
             return self.select().map(Statement::Select);
         }
@@ -180,7 +183,7 @@ impl StatementParser {
         Err(self.unexpected())
     }
 
-    fn select(&mut self) -> Result<SelectStatement, String> {
+    fn select(&mut self) -> Result<SelectStatement, Malformed> {
         let mut paths = Vec::new();
         if !self.take_sign("*") {
             paths.push(self.path()?);
@@ -217,7 +220,7 @@ impl StatementParser {
         })
     }
 
-    fn update(&mut self) -> Result<Statement, String> {
+    fn update(&mut self) -> Result<Statement, Malformed> {
         let table = self.name()?;
         let mut update = Update::new();
         loop {
@@ -249,7 +252,7 @@ impl StatementParser {
         })
     }
 
-    fn assignment(&mut self, update: &mut Update) -> Result<(), String> {
+    fn assignment(&mut self, update: &mut Update) -> Result<(), Malformed> {
         let path = self.path()?;
         self.sign("=")?;
         for (function, is_add) in [("set_add", true), ("set_delete", false)] {
@@ -281,7 +284,7 @@ impl StatementParser {
         Ok(())
     }
 
-    fn set_operand(&mut self) -> Result<SetOperand, String> {
+    fn set_operand(&mut self) -> Result<SetOperand, Malformed> {
         if self.is_call("list_append") {
             return self.nested(|parser| {
                 parser.at += 2;
@@ -308,7 +311,7 @@ impl StatementParser {
         }
     }
 
-    fn returning(&mut self) -> Result<UpdateReturn, String> {
+    fn returning(&mut self) -> Result<UpdateReturn, Malformed> {
         if !self.take_word("RETURNING") {
             return Ok(UpdateReturn::Nothing);
         }
@@ -346,7 +349,7 @@ impl StatementParser {
         }
     }
 
-    fn path(&mut self) -> Result<Path, String> {
+    fn path(&mut self) -> Result<Path, Malformed> {
         let mut path = Path::attribute(self.name()?);
         loop {
             if self.take_sign(".") {
@@ -367,7 +370,7 @@ impl StatementParser {
         }
     }
 
-    fn condition(&mut self) -> Result<Condition, String> {
+    fn condition(&mut self) -> Result<Condition, Malformed> {
         self.nested(|parser| {
             let mut condition = parser.conjunction()?;
             while parser.take_word("OR") {
@@ -377,7 +380,7 @@ impl StatementParser {
         })
     }
 
-    fn conjunction(&mut self) -> Result<Condition, String> {
+    fn conjunction(&mut self) -> Result<Condition, Malformed> {
         let mut all = vec![self.negation()?];
         while self.take_word("AND") {
             all.push(self.negation()?);
@@ -391,7 +394,7 @@ impl StatementParser {
         })
     }
 
-    fn negation(&mut self) -> Result<Condition, String> {
+    fn negation(&mut self) -> Result<Condition, Malformed> {
         if self.take_word("NOT") {
             return Ok(self.nested(Self::negation)?.negate());
         }
@@ -408,7 +411,7 @@ impl StatementParser {
         self.comparison()
     }
 
-    fn function(&mut self, function: &str) -> Result<Condition, String> {
+    fn function(&mut self, function: &str) -> Result<Condition, Malformed> {
         self.at += 2;
         let whole = self.operand()?;
         self.sign(",")?;
@@ -421,12 +424,12 @@ impl StatementParser {
                 .into_iter()
                 .find(|known| known.name() == name)
                 .map(|known| Condition::HasType(path, known))
-                .ok_or_else(|| format!("Invalid attribute type name found; type: {name}")),
+                .ok_or_else(|| Malformed::from(format!("Invalid attribute type name found; type: {name}"))),
             _ => Err(self.unexpected()),
         }
     }
 
-    fn comparison(&mut self) -> Result<Condition, String> {
+    fn comparison(&mut self) -> Result<Condition, Malformed> {
         let left = self.operand()?;
         if self.take_word("IS") {
             let is_not = self.take_word("NOT");
@@ -483,7 +486,7 @@ impl StatementParser {
         })
     }
 
-    fn operand(&mut self) -> Result<Operand, String> {
+    fn operand(&mut self) -> Result<Operand, Malformed> {
         if self.is_call("size") {
             self.at += 2;
             let path = self.path()?;

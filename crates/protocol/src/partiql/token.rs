@@ -1,5 +1,7 @@
 //! The words of a statement.
 
+use singlet_store::well_formed::Malformed;
+
 /// One word of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StatementToken {
@@ -20,7 +22,7 @@ const SIGNS: [&str; 22] = [
 ];
 
 /// Splits a statement; each word comes with where it starts.
-pub(super) fn statement_tokens(source: &str) -> Result<Vec<(StatementToken, usize)>, String> {
+pub(super) fn statement_tokens(source: &str) -> Result<Vec<(StatementToken, usize)>, Malformed> {
     let mut all = Vec::new();
     let mut at = 0;
     while let Some(first) = source.get(at..).and_then(|rest| rest.chars().next()) {
@@ -65,11 +67,11 @@ pub(super) fn statement_tokens(source: &str) -> Result<Vec<(StatementToken, usiz
     Ok(all)
 }
 
-pub(super) fn at_place(what: &str, at: usize) -> String {
-    format!(
+pub(super) fn at_place(what: &str, at: usize) -> Malformed {
+    Malformed::from(format!(
         "Statement wasn't well formed, can't be processed: {what} at position {}",
         at + 1
-    )
+    ))
 }
 
 /// What stands in quotes, where a doubled quote is one of the text, and how long it is with them.

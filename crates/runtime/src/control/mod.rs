@@ -15,4 +15,3 @@ mod table_differences;
 
 pub use migration::{MIGRATED, Migration, MigrationPhase, TableControl};
 pub use opening::{OpenError, TableOpening, TableState, TableUse};
-pub use table_differences::table_differences;

@@ -231,7 +231,7 @@ impl ControlPlace {
     }
 
     /// The key of the table's guards.
-    pub async fn guard_key(&self, store: &Arc<dyn Store>) -> Result<Option<GuardKey>, RuntimeError> {
+    pub(crate) async fn guard_key(&self, store: &Arc<dyn Store>) -> Result<Option<GuardKey>, RuntimeError> {
         let item = self.of_table().get(store, OF_GUARDS).await?;
         // Under that key may also be a row of an entity.
         let Some(value) = item.as_ref().and_then(|item| item.get(GUARD_KEY)) else {
@@ -250,7 +250,7 @@ impl ControlPlace {
     }
 
     /// Puts the key of the table's guards where there is none; gives the one that is there then.
-    pub async fn put_guard_key(&self, store: &Arc<dyn Store>, key: GuardKey) -> Result<GuardKey, RuntimeError> {
+    pub(crate) async fn put_guard_key(&self, store: &Arc<dyn Store>, key: GuardKey) -> Result<GuardKey, RuntimeError> {
         let mut item = self.of_table().item(OF_GUARDS);
         item.insert(GUARD_KEY.to_owned(), Value::B(key.as_bytes().to_vec()));
         let request = PutRequest {
@@ -271,7 +271,7 @@ impl ControlPlace {
     }
 
     /// A face by its hash.
-    pub async fn read_face(&self, store: &Arc<dyn Store>, hash: &str) -> Result<Face, RuntimeError> {
+    pub(crate) async fn read_face(&self, store: &Arc<dyn Store>, hash: &str) -> Result<Face, RuntimeError> {
         let broken = |why: &str| RuntimeError::Stored(format!("a model that wrote rows of `{}` {why}", self.table));
         let text = self.read_parts(store, (hash, FACE)).await?;
         let text = text.ok_or_else(|| broken("is not kept with them"))?;
@@ -284,14 +284,24 @@ impl ControlPlace {
     }
 
     /// Keeps a face, and the text of a model with it.
-    pub async fn write_face(&self, store: &Arc<dyn Store>, face: &Face, model: &Model) -> Result<(), RuntimeError> {
+    pub(crate) async fn write_face(
+        &self,
+        store: &Arc<dyn Store>,
+        face: &Face,
+        model: &Model,
+    ) -> Result<(), RuntimeError> {
         let (hash, text) = (face.hash(), face.to_text());
         self.write_parts(store, (&hash, FACE), &text).await?;
         self.write_parts(store, (&hash, MODEL), &model.text).await
     }
 
     /// Keeps the text of a model where none with its face is kept.
-    pub async fn keep_model(&self, store: &Arc<dyn Store>, hash: &str, model: &Model) -> Result<(), RuntimeError> {
+    pub(crate) async fn keep_model(
+        &self,
+        store: &Arc<dyn Store>,
+        hash: &str,
+        model: &Model,
+    ) -> Result<(), RuntimeError> {
         match self.get(store, &part_key((hash, MODEL), 0)).await? {
             Some(_) => Ok(()),
             None => self.write_parts(store, (hash, MODEL), &model.text).await,
@@ -361,7 +371,7 @@ impl ControlPlace {
     }
 
     /// Removes a face that no longer counts, and the model with it; what stays behind does no harm.
-    pub async fn delete_face(&self, store: &Arc<dyn Store>, hash: &str) -> Result<(), RuntimeError> {
+    pub(crate) async fn delete_face(&self, store: &Arc<dyn Store>, hash: &str) -> Result<(), RuntimeError> {
         for what in [FACE, MODEL] {
             for at in 0..PARTS_MAX {
                 let rest = part_key((hash, what), at);

@@ -3,7 +3,7 @@
 use singlet_store::{IndexSpec, KeySchema, TableSpec};
 
 /// What differs, a sentence each. What the model does not use, such as a further index, is left alone.
-pub fn table_differences(wanted: &TableSpec, live: &TableSpec) -> Vec<String> {
+pub(crate) fn table_differences(wanted: &TableSpec, live: &TableSpec) -> Vec<String> {
     let mut found = Vec::new();
     if wanted.key != live.key {
         found.push(format!("its key is {}, not {}", key(&live.key), key(&wanted.key)));

@@ -24,15 +24,47 @@ pub enum Tree {
     Object(Vec<(String, Tree)>),
 }
 
+/// Why a text is not JSON that is taken here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JsonError {
+    /// Its bytes are no text.
+    NoText,
+    /// It is not JSON, with the place where it ends to be.
+    Form(String),
+    /// Lists and objects stand too deep in one another.
+    TooDeep,
+    /// An object has a name twice: which of the two is meant, nothing says.
+    Twice(String),
+}
+
+impl std::fmt::Display for JsonError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            JsonError::NoText => out.write_str("it is not UTF-8"),
+            JsonError::Form(reason) => out.write_str(reason),
+            JsonError::TooDeep => write!(out, "it is nested deeper than {NESTING_MAX} levels"),
+            JsonError::Twice(name) => write!(out, "it has {} twice", Json::from(name.as_str())),
+        }
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+impl From<serde_json::Error> for JsonError {
+    fn from(error: serde_json::Error) -> Self {
+        JsonError::Form(error.to_string())
+    }
+}
+
 impl Tree {
     /// Takes a text apart.
     ///
     /// # Errors
     ///
     /// Where it is not JSON, nested too deep, or an object has a name twice: which of the two is meant, nothing says.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, JsonError> {
         // What is left to the reader below is known to be well formed.
-        serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string())?;
+        serde_json::from_str::<IgnoredAny>(text)?;
         JsonReader { rest: text.as_bytes() }.value(0)
     }
 
@@ -70,9 +102,9 @@ struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    fn value(&mut self, depth: usize) -> Result<Tree, String> {
+    fn value(&mut self, depth: usize) -> Result<Tree, JsonError> {
         match self.next_byte() {
-            Some(b'{' | b'[') if depth == NESTING_MAX => Err(format!("it is nested deeper than {NESTING_MAX} levels")),
+            Some(b'{' | b'[') if depth == NESTING_MAX => Err(JsonError::TooDeep),
             Some(b'{') => self.object(depth),
             Some(b'[') => self.list(depth),
             Some(b'"') => self.text().map(Tree::Text),
@@ -80,7 +112,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Tree, String> {
+    fn object(&mut self, depth: usize) -> Result<Tree, JsonError> {
         self.skip(1);
         let mut members: Vec<(String, Tree)> = Vec::new();
         let mut names = std::collections::HashSet::new();
@@ -94,7 +126,7 @@ impl<'a> JsonReader<'a> {
             self.skip(1);
             let tree = self.value(depth + 1)?;
             if !names.insert(name.clone()) {
-                return Err(format!("it has {} twice", Json::from(name)));
+                return Err(JsonError::Twice(name));
             }
             members.push((name, tree));
         }
@@ -102,7 +134,7 @@ impl<'a> JsonReader<'a> {
         Ok(Tree::Object(members))
     }
 
-    fn list(&mut self, depth: usize) -> Result<Tree, String> {
+    fn list(&mut self, depth: usize) -> Result<Tree, JsonError> {
         self.skip(1);
         let mut elements = Vec::new();
         while let Some(byte) = self.next_byte().filter(|byte| *byte != b']') {
@@ -116,7 +148,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// A string, which begins here.
-    fn text(&mut self) -> Result<String, String> {
+    fn text(&mut self) -> Result<String, JsonError> {
         self.next_byte();
         let mut escaped = true;
         let end = self.rest.iter().position(|byte| {
@@ -125,7 +157,7 @@ impl<'a> JsonReader<'a> {
             ends
         });
         let token = self.take(end.map_or(self.rest.len(), |end| end + 1));
-        serde_json::from_slice(token).map_err(|error| error.to_string())
+        Ok(serde_json::from_slice(token)?)
     }
 
     fn word(&mut self) -> Tree {
@@ -205,7 +237,8 @@ mod tests {
             assert!(Tree::parse(text).is_err(), "{text}");
         }
         for text in [r#"{"a":1,"a":1}"#, r#"[{"b":{"a":1,"c":2,"\u0061":3}}]"#] {
-            assert_eq!(Tree::parse(text), Err(r#"it has "a" twice"#.to_owned()), "{text}");
+            let error = Tree::parse(text).map_err(|error| error.to_string());
+            assert_eq!(error, Err(r#"it has "a" twice"#.to_owned()), "{text}");
         }
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(Tree::parse(&nested(NESTING_MAX)).is_ok());

@@ -21,7 +21,7 @@ use crate::scope::Attributes;
 
 impl<'a> Attempt<'a> {
     /// The actions that a row's change becomes.
-    pub fn actions_of(&self, at: usize, parts: Parts<'a>) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
+    pub(crate) fn actions_of(&self, at: usize, parts: Parts<'a>) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let touched = self.touched(at)?;
         let Parts { key, checks, others } = parts;
         let mut actions = match touched.change {
@@ -38,7 +38,7 @@ impl<'a> Attempt<'a> {
 
     /// Where something follows the changes of an entity, a state that time has ended is stored in a write of its own before the row
     /// is written: whoever follows sees both changes. Then all is evaluated anew.
-    pub async fn store_lapses(&mut self) -> Result<(), AttemptStop> {
+    pub(crate) async fn store_lapses(&mut self) -> Result<(), AttemptStop> {
         let model = self.operation.model;
         for at in 0..self.rows.len() {
             let touched = self.touched(at)?;
@@ -67,7 +67,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// What stores a row as it is seen, on condition of what was read. Its version stays: for a reader nothing changes.
-    pub fn lapse_of(&self, mut lapsed: Touched<'a>, row: Attributes) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
+    pub(crate) fn lapse_of(
+        &self,
+        mut lapsed: Touched<'a>,
+        row: Attributes,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         lapsed.after = Some(row::complete_row(lapsed.entity, row, self.scope(None))?);
         lapsed.change = TouchedChange::Update;
         lapsed.used.whole = true;
@@ -226,7 +230,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Guards released and claimed where a unique value changes, renewed where the row expires at another time or moves.
-    pub fn guards_moved(
+    pub(crate) fn guards_moved(
         &self,
         entity: &'a Entity,
         by: Option<(&'a Step, u32)>,
@@ -344,7 +348,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The key attributes of an index that follow from what changes; those of a template that is not complete are removed.
-    pub fn entry_keys(
+    pub(crate) fn entry_keys(
         &self,
         entity: &Entity,
         entry: &IndexEntry,

@@ -132,7 +132,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The rows that the answer shows though it is not known what they become.
-    pub fn answered_blind(&self) -> Vec<usize> {
+    pub(crate) fn answered_blind(&self) -> Vec<usize> {
         let blind = |touched: &Touched<'a>| {
             touched.answered && touched.after.is_none() && touched.change == TouchedChange::Update
         };

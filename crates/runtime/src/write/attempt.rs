@@ -152,7 +152,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// A value that an entity's own expressions give, from a row alone: computed attributes, defaults, what holds in a state.
-    pub fn computed_as(&self, expr: &Expr, ty: &Type, row: &Attributes) -> Result<Option<Value>, AttemptStop> {
+    pub(crate) fn computed_as(&self, expr: &Expr, ty: &Type, row: &Attributes) -> Result<Option<Value>, AttemptStop> {
         Ok(evaluate_as(expr, ty, &Generating(self.scope(Some(row))))?)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Attempt<'a> {
             .ok_or_else(|| internal_mistake("a row is touched that is not known"))
     }
 
-    pub fn touched_mut(&mut self, at: usize) -> Result<&mut Touched<'a>, AttemptStop> {
+    pub(crate) fn touched_mut(&mut self, at: usize) -> Result<&mut Touched<'a>, AttemptStop> {
         let touched = self.rows.get_mut(at);
         touched.ok_or_else(|| internal_mistake("a row is touched that is not known"))
     }
@@ -243,7 +243,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// When it is said that the row is missing for which a name stands.
-    pub fn order_if_missing(&self, name: &str) -> u32 {
+    pub(crate) fn order_if_missing(&self, name: &str) -> u32 {
         let at = self.operation.write.lets.iter().position(|bound| bound.name == name);
         let at = at.and_then(|at| u32::try_from(at).ok());
         at.map_or(ORDER_MISSING_LAST, |at| (ORDER_MISSING + at).min(ORDER_MISSING_LAST))
@@ -304,7 +304,7 @@ impl<'a> Attempt<'a> {
         Ok(Some(self.rows.len() - 1))
     }
 
-    pub fn must_read(&self, at: usize) -> Result<bool, AttemptStop> {
+    pub(crate) fn must_read(&self, at: usize) -> Result<bool, AttemptStop> {
         let touched = self.touched(at)?;
         Ok(touched.entity.history.is_some() || self.read_first.contains(&touched.key))
     }
@@ -375,7 +375,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// A page of rows by what is known of them; only [`Onward::End`] says that it is the last one.
-    pub async fn found_page(
+    pub(crate) async fn found_page(
         &mut self,
         selection: &'a Selection,
         plan: &'a SelectionPlan,
@@ -389,7 +389,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The first rows of a selection, each read again where it is stored, and only those that still are what was looked for.
-    pub async fn found_rows(
+    pub(crate) async fn found_rows(
         &mut self,
         entity: &'a Entity,
         selection: &'a Selection,

@@ -60,7 +60,7 @@ impl<'a> Attempt<'a> {
         found.transpose()
     }
 
-    pub async fn require(
+    pub(crate) async fn require(
         &mut self,
         clause: &'a Clause,
         refusal: &'a Refusal,
@@ -100,7 +100,7 @@ impl<'a> Attempt<'a> {
         self.push_at(at, expr, order, rule).await
     }
 
-    pub async fn push_at(
+    pub(crate) async fn push_at(
         &mut self,
         at: usize,
         expr: &'a Expr,
@@ -211,7 +211,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Where the store is asked whether what was said so far can be done, by the order of its checks, other than at the rows.
-    pub fn places_beside_rows(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<Item>, AttemptStop> {
+    pub(crate) fn places_beside_rows(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<Item>, AttemptStop> {
         let mut places = Vec::new();
         for (at, touched) in self.rows.iter().enumerate() {
             let asked = self.actions_of(at, touched.parts())?.into_iter();
@@ -223,7 +223,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// What the caller said of the row speaks before requirements.
-    pub async fn check_version_read(&mut self) -> Result<(), AttemptStop> {
+    pub(crate) async fn check_version_read(&mut self) -> Result<(), AttemptStop> {
         let asked = self.operation.request.precondition != Precondition::Unsaid;
         if !asked && !self.operation.write.if_match_required {
             return Ok(());

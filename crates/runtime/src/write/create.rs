@@ -70,7 +70,7 @@ impl<'a> Attempt<'a> {
 
     /// What is answered unless the write says: the row that its own steps first make or change. A counter that is only added to
     /// is not what was asked for, unless there is nothing else.
-    pub fn answer_with(&mut self, step: &Step, at: usize, created: bool) {
+    pub(crate) fn answer_with(&mut self, step: &Step, at: usize, created: bool) {
         let counted = only_counts(step);
         let better = self.first.is_none_or(|known| known.counted && !counted);
         if self.calls == 0 && better {
@@ -345,7 +345,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// A check of a step on another item than its row's.
-    pub fn rule_check(
+    pub(crate) fn rule_check(
         &self,
         (step, order): (&'a Step, u32),
         entity: &'a Entity,

@@ -153,7 +153,7 @@ impl Guards {
     }
 
     /// The guard again, for its row's new key, expiring as its row now does.
-    pub fn renew<'a>(&self, model: &Model, key: &Item) -> WriteAction<'a> {
+    pub(crate) fn renew<'a>(&self, model: &Model, key: &Item) -> WriteAction<'a> {
         let mut update = Update::new().set(OWNER, Value::S(self.owner.clone()));
         if let Some(ttl) = &model.table.ttl {
             update = match &self.ttl {

@@ -29,7 +29,7 @@ pub(super) fn is_over(entity: &Entity, row: &Attributes) -> bool {
 
 impl<'a> Attempt<'a> {
     /// The item of the last version, a tombstone included; where every version is closed, the one that was last.
-    pub async fn last_version(
+    pub(crate) async fn last_version(
         &mut self,
         entity: &'a Entity,
         history: &History,
@@ -127,7 +127,7 @@ impl<'a> Attempt<'a> {
         Ok(time::instant(at, ty)?)
     }
 
-    pub async fn create_version(
+    pub(crate) async fn create_version(
         &mut self,
         step: &'a Step,
         entity: &'a Entity,
@@ -153,7 +153,12 @@ impl<'a> Attempt<'a> {
         self.next_version(step, entity, at, row, TouchedChange::Create)
     }
 
-    pub async fn update_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), AttemptStop> {
+    pub(crate) async fn update_version(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        at: usize,
+    ) -> Result<(), AttemptStop> {
         let history = history_of(entity)?;
         let touched = self.touched(at)?;
         let before = touched
@@ -188,7 +193,12 @@ impl<'a> Attempt<'a> {
         self.next_version(step, entity, at, after, TouchedChange::Update)
     }
 
-    pub async fn delete_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), AttemptStop> {
+    pub(crate) async fn delete_version(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        at: usize,
+    ) -> Result<(), AttemptStop> {
         let row = self.touched(at)?.row();
         let mut row = row
             .ok_or_else(|| internal_mistake("a version is removed that is not there"))?
@@ -330,7 +340,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// A version that is only looked at must still be the last; where there is none, its identity must still say so.
-    pub fn check_of_version(&self, touched: &Touched<'a>) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
+    pub(crate) fn check_of_version(&self, touched: &Touched<'a>) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         let history = history_of(touched.entity)?;
         let Before::Read { item, .. } = &touched.before else {

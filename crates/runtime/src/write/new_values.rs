@@ -157,7 +157,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Moves a row whose state is known.
-    pub async fn move_read(
+    pub(crate) async fn move_read(
         &mut self,
         step: &'a Step,
         entity: &'a Entity,

@@ -52,7 +52,7 @@ impl<'a> Attempt<'a> {
         Box::pin(self.steps(steps, plans))
     }
 
-    pub fn bind_element(&mut self, name: &str, (value, row): Element) {
+    pub(crate) fn bind_element(&mut self, name: &str, (value, row): Element) {
         self.bound.insert(name.to_owned(), value);
         match row {
             Some(at) => self.names.insert(name.to_owned(), at),
@@ -348,7 +348,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// A check of the step that is being taken.
-    pub fn add_step_check(
+    pub(crate) fn add_step_check(
         &mut self,
         step: &'a Step,
         at: usize,
@@ -372,7 +372,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The row of a step must be there: the refusal where it was read and is not, else a condition of it.
-    pub async fn must_be_present(&mut self, step: &'a Step, at: usize) -> Result<(), AttemptStop> {
+    pub(crate) async fn must_be_present(&mut self, step: &'a Step, at: usize) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
         match (touched.is_read(), touched.row()) {
             (true, None) => Err(self.absence(step).await),

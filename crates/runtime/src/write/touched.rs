@@ -102,7 +102,7 @@ pub(super) struct NotPassedOver {
 
 impl NotPassedOver {
     /// Whether a refusal of a check would be one of them.
-    pub fn has_met(&self, key: &Item, check: &RowCheck<'_>) -> bool {
+    pub(crate) fn has_met(&self, key: &Item, check: &RowCheck<'_>) -> bool {
         self.orders.contains(&check.order) || self.places.contains(key)
     }
 }
@@ -167,7 +167,7 @@ impl<'a> Touched<'a> {
 
     /// What its actions are made of, when they are sent: nobody asks for it afterwards. The key of a row that was read stays,
     /// because what is pinned depends on it.
-    pub fn take_parts(&mut self) -> Parts<'a> {
+    pub(crate) fn take_parts(&mut self) -> Parts<'a> {
         let key = match self.is_read() {
             true => self.key.clone(),
             false => std::mem::take(&mut self.key),

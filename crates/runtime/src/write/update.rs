@@ -98,7 +98,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// What the row becomes, from what it was.
-    pub async fn after_read(
+    pub(crate) async fn after_read(
         &mut self,
         step: &'a Step,
         entity: &'a Entity,
@@ -129,7 +129,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The row, if what was added to is still within its limits.
-    pub async fn sums_within_limits(
+    pub(crate) async fn sums_within_limits(
         &mut self,
         step: &'a Step,
         entity: &'a Entity,
@@ -196,7 +196,7 @@ impl<'a> Attempt<'a> {
             .any(|touched| touched.edits.sets(attribute))
     }
 
-    pub async fn update_blind(
+    pub(crate) async fn update_blind(
         &mut self,
         step: &'a Step,
         entity: &'a Entity,

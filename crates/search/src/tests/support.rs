@@ -79,12 +79,12 @@ writes:
 "#;
 
 /// The same, where words are found in any form of a language.
-pub fn model_in(language: &str) -> String {
+pub(crate) fn model_in(language: &str) -> String {
     let named = format!("search: {{Note: {{attributes: [title, body, tags], language: {language}}}}}");
     MODEL.replace("search: {Note: [title, body, tags]}", &named)
 }
 
-pub const HOUR_MILLIS: i64 = 3_600_000;
+pub(crate) const HOUR_MILLIS: i64 = 3_600_000;
 
 pub fn model_of(text: &str) -> Arc<Model> {
     let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));

@@ -14,8 +14,6 @@
 
 mod answers;
 mod compare;
-#[path = "../foreign/endpoint.rs"]
-mod endpoint;
 mod requests;
 mod values;
 
@@ -27,9 +25,9 @@ use singlet_protocol::Endpoint as Protocol;
 use singlet_store::{ScanRequest, Store};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
 use singlet_store_embedded::EmbeddedStore;
+use singlet_testing::{Endpoint, Foreign};
 
 use answers::{ask, changes};
-use endpoint::{Endpoint, Foreign};
 use requests::Request;
 
 /// Which seeds are drawn, each for a table of its own.

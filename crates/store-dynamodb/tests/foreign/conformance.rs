@@ -1,10 +1,10 @@
 //! The conformance suite on a foreign endpoint, and what is this store's own: an endpoint that is not there.
 
-use crate::endpoint::{Endpoint, Foreign};
 use crate::moto;
 use singlet_store::conformance::{self, Difference};
 use singlet_store::{GetRequest, Store};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
+use singlet_testing::{Endpoint, Foreign};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -13,7 +13,6 @@
 mod audit;
 mod changes;
 mod conformance;
-mod endpoint;
 mod generated;
 mod migrate;
 mod moto;

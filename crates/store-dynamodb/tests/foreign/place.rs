@@ -8,8 +8,8 @@ use singlet_store_dynamodb::{DynamoDbStore, Settings};
 use singlet_store_embedded::EmbeddedStore;
 use tokio::sync::OnceCell;
 
-use crate::endpoint::{Endpoint, Foreign};
 use crate::on_runtime::{OnRuntime, WithoutStreams};
+use singlet_testing::{Endpoint, Foreign};
 
 /// How many tables change at random while they are read.
 pub const ROUNDS: u64 = 4;

@@ -442,7 +442,7 @@ pub static VERSION: PooledType = PooledType {
 };
 
 /// Whether a version is a deletion: mostly not.
-pub static TOMBSTONE: PooledType = PooledType {
+pub(crate) static TOMBSTONE: PooledType = PooledType {
     ty: "bool",
     wide: "bool",
     shape: StoredShape::Bool,
@@ -452,7 +452,7 @@ pub static TOMBSTONE: PooledType = PooledType {
 };
 
 /// The types that the kinds name.
-pub const TYPES: &str = "types:
+pub(crate) const TYPES: &str = "types:
   Grade: {enum: [low, mid, high]}
   Letter: {enum: [a, 'a b', ab, b]}
   State: {enum: [free, held, gone]}

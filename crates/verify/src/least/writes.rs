@@ -12,7 +12,7 @@ use singlet_model::model::{Index, Projection};
 
 /// What differs between two states of a table, and what writing it takes at least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeastWrite {
+pub(crate) struct LeastWrite {
     /// How many items differ.
     pub items: u64,
     /// Write units on the table and its indexes.
@@ -20,7 +20,7 @@ pub struct LeastWrite {
 }
 
 /// What became of the items of a table. A bulk operation writes them one by one.
-pub fn least_write(model: &Model, before: &[Item], after: &[Item], is_bulk: bool) -> LeastWrite {
+pub(crate) fn least_write(model: &Model, before: &[Item], after: &[Item], is_bulk: bool) -> LeastWrite {
     let (before, after) = (by_key(model, before), by_key(model, after));
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let images = keys

@@ -13,7 +13,7 @@ mod reads;
 mod store;
 mod writes;
 
-pub use store::Mislaid;
+pub(crate) use store::Mislaid;
 
 use std::sync::Arc;
 

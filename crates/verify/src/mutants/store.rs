@@ -13,7 +13,7 @@ use singlet_store::{
 
 /// What does not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mislaid {
+pub(crate) enum Mislaid {
     /// An attribute of an index's key, of items of one kind.
     KeyOf {
         /// The attribute that holds the kind.

@@ -81,7 +81,7 @@ impl Edges {
     }
 
     /// Whether each was taken.
-    pub fn were_all(&self) -> bool {
+    pub(crate) fn were_all(&self) -> bool {
         self.next >= self.all.len()
     }
 }

@@ -459,7 +459,7 @@ impl<'a> AskedRead<'a> {
     }
 
     /// Rows in groups of those that are equal in the order.
-    pub fn tied(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, ReadStop> {
+    pub(crate) fn tied(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, ReadStop> {
         let mut groups: Vec<Vec<Attributes>> = Vec::new();
         for row in rows {
             let last = groups.last().and_then(|group| group.first());

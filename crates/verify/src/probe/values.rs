@@ -292,7 +292,7 @@ impl ValueDraw {
     }
 
     /// A value so many after another, so that values of one row are all different.
-    pub fn nth_after(&mut self, value: &Value, ty: &Type, at: u64) -> Option<Value> {
+    pub(crate) fn nth_after(&mut self, value: &Value, ty: &Type, at: u64) -> Option<Value> {
         let shift = i64::try_from(at).ok()?;
         let after = match (value, ty) {
             (_, Type::Ulid) => Value::S(format!("01JQ{:022}", at + 100)),

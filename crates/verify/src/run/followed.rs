@@ -85,7 +85,7 @@ impl FollowedTally {
 /// # Errors
 ///
 /// The first difference, with the fewest operations that show it.
-pub async fn followed_cases(
+pub(crate) async fn followed_cases(
     seed: u64,
     model: u64,
     store: StoreMaker<'_>,

@@ -19,7 +19,7 @@ pub fn rng_of(seed: u64, model: u64) -> Rng {
 }
 
 /// Bounds as they usually are, or with every step from 1 to 4.
-pub fn bounds_of(rng: &mut Rng) -> Bounds {
+pub(crate) fn bounds_of(rng: &mut Rng) -> Bounds {
     match rng.bool() {
         true => Bounds::USUAL,
         false => Bounds::USUAL.with_steps(|name, _| match name {

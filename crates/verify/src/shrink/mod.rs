@@ -6,14 +6,14 @@
 mod texts;
 mod tree;
 
-pub use texts::shorter_texts;
+pub(crate) use texts::shorter_texts;
 pub use tree::ShrinkTree;
 
 /// The most files that are tried: each is opened and run.
 const TRIES_MAX: usize = 1_000;
 
 /// The smallest file that still shows it, printed as a person would write it.
-pub async fn smallest_model(text: &str, shows: &mut dyn AsyncShows) -> String {
+pub(crate) async fn smallest_model(text: &str, shows: &mut dyn AsyncShows) -> String {
     let Some(mut tree) = ShrinkTree::read(text) else {
         return text.to_owned();
     };
@@ -29,7 +29,7 @@ pub async fn smallest_model(text: &str, shows: &mut dyn AsyncShows) -> String {
 }
 
 /// Whether a file still shows what is looked for.
-pub trait AsyncShows {
+pub(crate) trait AsyncShows {
     /// Runs the file.
     fn shows<'a>(&'a mut self, text: &'a str) -> std::pin::Pin<Box<dyn Future<Output = bool> + 'a>>;
 }

@@ -1,7 +1,7 @@
 //! Shorter forms of an expression, a template, a type or a list of names.
 
 /// Texts that say less than a text. Most fit only one kind of text: whoever tries them finds out.
-pub fn shorter_texts(text: &str) -> Vec<String> {
+pub(crate) fn shorter_texts(text: &str) -> Vec<String> {
     let mut shorter = Vec::new();
     for operator in [" || ", " && "] {
         let operands = split(text, operator);

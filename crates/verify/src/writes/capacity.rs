@@ -102,7 +102,7 @@ impl WriteCapacity {
     }
 
     /// Looks at what is there before the first operation.
-    pub async fn look_first(&mut self, engine: &Engine) -> Result<(), String> {
+    pub(crate) async fn look_first(&mut self, engine: &Engine) -> Result<(), String> {
         if self.largest_units.is_none() {
             let items = dump::table_items(engine.model(), engine.store()).await;
             self.see(&items.map_err(|error| format!("the table cannot be read: {error}"))?);

@@ -56,7 +56,11 @@ pub fn live_rows(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Vec<
 /// # Errors
 ///
 /// Where an item is not as the model has it.
-pub fn items_difference(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Option<String>, RuntimeError> {
+pub(crate) fn items_difference(
+    model: &Model,
+    items: &[Item],
+    scope: Scope<'_>,
+) -> Result<Option<String>, RuntimeError> {
     let alive = |item: &&Item| !row::has_expired(model, item, scope.now) && !is_own(model, item);
     let there: BTreeMap<String, &Item> = items
         .iter()

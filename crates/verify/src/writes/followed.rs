@@ -46,7 +46,7 @@ pub struct FollowedOp {
 }
 
 /// A table, who follows it, and what must be in it.
-pub struct FollowedSequence {
+pub(crate) struct FollowedSequence {
     sequence: WriteSequence,
     store: Arc<Clocked>,
     /// What is still to run, by the oracle.

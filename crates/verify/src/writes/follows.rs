@@ -42,7 +42,7 @@ pub(super) struct FollowedChange {
 
 /// What is still to run, and how often writes ran.
 #[derive(Clone, Debug, Default)]
-pub struct FollowingWrites {
+pub(crate) struct FollowingWrites {
     /// Changes by row, those of a row in order.
     queues: BTreeMap<RowName, VecDeque<(FollowedChange, usize)>>,
     /// Writes that cannot be done for a change of a row: later ones wait behind it.
@@ -172,11 +172,6 @@ impl FollowSetting<'_> {
 }
 
 impl FollowingWrites {
-    /// Whether nothing is left to run.
-    pub fn is_empty(&self) -> bool {
-        self.queues.is_empty()
-    }
-
     /// Takes up what an operation at an instant changed.
     pub(super) fn take_up(
         &mut self,
@@ -369,7 +364,7 @@ impl FollowingWrites {
     }
 
     /// How many changes are kept for writes that were not done.
-    pub fn kept_changes(&self) -> usize {
+    pub(crate) fn kept_changes(&self) -> usize {
         let waiting = self.waiting.values().map(|waiting| waiting.changes.len());
         self.parked_changes + waiting.sum::<usize>()
     }

@@ -54,7 +54,7 @@ impl Trace {
     }
 
     /// What would help.
-    pub fn mends(&self) -> Vec<Mend> {
+    pub(crate) fn mends(&self) -> Vec<Mend> {
         self.mends.take()
     }
 
@@ -171,7 +171,7 @@ enum MendableSide {
 
 impl ConditionSite<'_> {
     /// Changes after which a condition may hold, or may not.
-    pub fn mends(&self, expr: &Expr, wanted: bool) -> Vec<Mend> {
+    pub(crate) fn mends(&self, expr: &Expr, wanted: bool) -> Vec<Mend> {
         let mut mends = Vec::new();
         self.collect(expr, wanted, &mut mends);
         mends

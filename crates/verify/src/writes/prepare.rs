@@ -136,7 +136,7 @@ impl<'a> OperationSteps<'a> {
     }
 
     /// It is that of the first row that changes; in bulk there is no such row.
-    pub fn check_version_of(&mut self, at: usize) -> Result<(), ExpectedOutcome> {
+    pub(crate) fn check_version_of(&mut self, at: usize) -> Result<(), ExpectedOutcome> {
         let wanted = version_of(self.frame.request).filter(|_| !self.frame.write.bulk);
         let (Some(wanted), false) = (wanted, self.version_checked) else {
             return Ok(());

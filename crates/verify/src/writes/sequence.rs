@@ -101,7 +101,7 @@ impl WriteSequence {
 
     /// Holds every operation that is done to what its plan says it consumes, where these costs are given.
     #[must_use]
-    pub fn held_to_costs(mut self, costs: Option<Arc<[WriteCost]>>) -> Self {
+    pub(crate) fn held_to_costs(mut self, costs: Option<Arc<[WriteCost]>>) -> Self {
         self.costs = costs.map(|costs| WriteCapacity::new(&self.judge, &costs));
         self
     }
@@ -436,7 +436,7 @@ fn shown_rows(rows: &[Attributes]) -> String {
 }
 
 /// As few operations as still show a difference, and the difference.
-pub async fn fewest_operations(
+pub(crate) async fn fewest_operations(
     text: &str,
     given: &BenchGiven,
     store: StoreMaker<'_>,

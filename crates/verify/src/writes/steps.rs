@@ -130,7 +130,7 @@ impl<'a> OperationSteps<'a> {
     }
 
     /// The row with that key, as it was or as it becomes.
-    pub fn row_with_key(
+    pub(crate) fn row_with_key(
         &self,
         entity: EntityId,
         key: &[KeyValue<'_>],
@@ -170,7 +170,7 @@ impl<'a> OperationSteps<'a> {
     }
 
     /// Whether a row stays as it was, or keeps an instant that every write sets: it was written in the same one.
-    pub fn leaves_it_or_its_instant(&self, touched: &TouchedRow) -> bool {
+    pub(crate) fn leaves_it_or_its_instant(&self, touched: &TouchedRow) -> bool {
         let (Some(was), Some(becomes)) = (&touched.was, &touched.becomes) else {
             return false;
         };
@@ -185,7 +185,7 @@ impl<'a> OperationSteps<'a> {
     }
 
     /// The row of the first step that is taken and changes one.
-    pub fn first_changed(&self, steps: &'a [Step]) -> Result<Option<&'a Expr>, ExpectedOutcome> {
+    pub(crate) fn first_changed(&self, steps: &'a [Step]) -> Result<Option<&'a Expr>, ExpectedOutcome> {
         for step in steps.iter().filter(|step| step.repeat.is_none()) {
             let taken = match &step.when {
                 Some(when) => self.holds(when, None)?,

@@ -27,7 +27,7 @@ impl Made {
     }
 
     /// Also of values that were made up in another.
-    pub fn add_open(&mut self, open: Vec<String>) {
+    pub(crate) fn add_open(&mut self, open: Vec<String>) {
         self.open.extend(open);
     }
 
@@ -70,7 +70,7 @@ impl Made {
     }
 
     /// Whether two rows are the same, once the oracle's made-up values stand for the engine's.
-    pub fn same_row(&mut self, meant: &Attributes, got: &Attributes) -> bool {
+    pub(crate) fn same_row(&mut self, meant: &Attributes, got: &Attributes) -> bool {
         meant.len() == got.len()
             && meant
                 .iter()
@@ -113,7 +113,7 @@ impl Made {
     }
 
     /// Whether rows are the same in some order. Those that differ are left on both sides.
-    pub fn same_rows(
+    pub(crate) fn same_rows(
         &mut self,
         mut meant: Vec<Attributes>,
         mut got: Vec<Attributes>,

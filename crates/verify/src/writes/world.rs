@@ -21,7 +21,7 @@ pub fn key_variables(model: &Model, entity: EntityId) -> &[String] {
 }
 
 /// Which row it is.
-pub fn row_identity(model: &Model, entity: EntityId, row: &Attributes) -> Identity {
+pub(crate) fn row_identity(model: &Model, entity: EntityId, row: &Attributes) -> Identity {
     let names = key_variables(model, entity).iter().map(String::as_str);
     model
         .entity(entity)
@@ -30,7 +30,7 @@ pub fn row_identity(model: &Model, entity: EntityId, row: &Attributes) -> Identi
 
 /// What a key keeps of some of its variables. One that folds a value, or has a part of it only, is the same key for all values that agree in
 /// that: `Repo(owner, "Singlet")` and `Repo(owner, "singlet")` are one row where the key has `{lower(repo)}`.
-pub fn kept_by_key<'n>(entity: &Entity, names: impl Iterator<Item = &'n str>, row: &Attributes) -> Identity {
+pub(crate) fn kept_by_key<'n>(entity: &Entity, names: impl Iterator<Item = &'n str>, row: &Attributes) -> Identity {
     let templates = entity.key.first().map(|choice| &choice.keys);
     let parts: Vec<&KeyPart> = templates.into_iter().flatten().flat_map(|key| &key.parts).collect();
     let mut kept = Identity::new();
@@ -83,7 +83,11 @@ fn kept_in_part(part: &KeyPart, row: &Attributes) -> Option<Value> {
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn live_row(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<Attributes>, EvaluateError> {
+pub(crate) fn live_row(
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Option<Attributes>, EvaluateError> {
     if let Some(expires) = &entity.expires
         && let Some(millis) = millis(expires, row, scope)?
     {
@@ -101,7 +105,7 @@ pub fn live_row(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<O
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn lapsed_row(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
+pub(crate) fn lapsed_row(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
     let mut row = row.clone();
     if let Some(states) = &entity.states {
         for lapse in &states.lapses {
@@ -130,7 +134,7 @@ fn millis(at: &Expr, row: &Attributes, scope: Scope<'_>) -> Result<Option<i64>, 
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn compute_row(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
+pub(crate) fn compute_row(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
     // One may build on another, so that they are computed as often as there are some.
     for _ in &entity.attributes {
         for attribute in &entity.attributes {

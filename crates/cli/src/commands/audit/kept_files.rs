@@ -34,7 +34,7 @@ struct Image<'a> {
 }
 
 impl KeptFiles {
-    pub fn new(progress: Option<PathBuf>, images: Option<PathBuf>) -> Self {
+    pub(crate) fn new(progress: Option<PathBuf>, images: Option<PathBuf>) -> Self {
         KeptFiles {
             progress,
             images,
@@ -43,7 +43,7 @@ impl KeptFiles {
     }
 
     /// How far an earlier audit came; none where there is no such file.
-    pub fn progress_before(&self) -> Result<Option<AuditProgress>, String> {
+    pub(crate) fn progress_before(&self) -> Result<Option<AuditProgress>, String> {
         let Some(path) = self.progress.as_ref().filter(|path| path.exists()) else {
             return Ok(None);
         };
@@ -54,7 +54,7 @@ impl KeptFiles {
     }
 
     /// An audit that came to its end needs no progress.
-    pub fn remove_progress(&self) {
+    pub(crate) fn remove_progress(&self) {
         if let Some(path) = &self.progress {
             let _ = fs::remove_file(path);
         }

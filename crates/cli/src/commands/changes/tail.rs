@@ -44,12 +44,12 @@ pub(super) struct Tail {
     #[arg(long = "entity", value_name = "ENTITY")]
     entities: Vec<String>,
     /// How changes are shown.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ChangeFormat::Text)]
+    format: ChangeFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ChangeFormat {
     /// For people: a line each, with what differs.
     Text,
     /// A JSON object a line: `id`, `entity`, `kind`, `key`, `before`, `after`, `at`.
@@ -240,8 +240,8 @@ impl Tail {
             let page = page.iter().filter(|row| self.is_asked_for(row.entity()));
             let shown: String = page
                 .map(|row| match self.format {
-                    Format::Json => row.to_json() + "\n",
-                    Format::Text => row_text(row) + "\n",
+                    ChangeFormat::Json => row.to_json() + "\n",
+                    ChangeFormat::Text => row_text(row) + "\n",
                 })
                 .collect();
             write_out(&shown).map_err(|error| match error.kind() {
@@ -272,10 +272,10 @@ impl Tail {
             return None;
         }
         let line = match (told, self.format) {
-            (Told::Change(change), Format::Json) => change.to_json(),
-            (Told::Misfit(misfit), Format::Json) => misfit.to_json(),
-            (Told::Change(change), Format::Text) => change_text(change),
-            (Told::Misfit(misfit), Format::Text) => misfit_text(misfit),
+            (Told::Change(change), ChangeFormat::Json) => change.to_json(),
+            (Told::Misfit(misfit), ChangeFormat::Json) => misfit.to_json(),
+            (Told::Change(change), ChangeFormat::Text) => change_text(change),
+            (Told::Misfit(misfit), ChangeFormat::Text) => misfit_text(misfit),
         };
         Some(line + "\n")
     }

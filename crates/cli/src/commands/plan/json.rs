@@ -8,7 +8,7 @@ use singlet_runtime::{Preview, range_text};
 use super::requests;
 
 /// The same with the writes of the model.
-pub fn with_writes(mut plans: Json, writes: Vec<Json>) -> Json {
+pub(crate) fn with_writes(mut plans: Json, writes: Vec<Json>) -> Json {
     if let Some(object) = plans.as_object_mut() {
         object.insert("writes".to_owned(), Json::Array(writes));
     }
@@ -16,7 +16,7 @@ pub fn with_writes(mut plans: Json, writes: Vec<Json>) -> Json {
 }
 
 /// What a call asks: a list beside the plan of its read.
-pub fn asked(_: &Model, asked: &[(PlanRow<'_>, Preview)]) -> Json {
+pub(crate) fn asked(_: &Model, asked: &[(PlanRow<'_>, Preview)]) -> Json {
     let requests = asked.iter().map(|(row, preview)| {
         json!({
             "for": row.cost.parts,
@@ -31,7 +31,7 @@ pub fn asked(_: &Model, asked: &[(PlanRow<'_>, Preview)]) -> Json {
 }
 
 /// The plan with what a call asks.
-pub fn with_asked(mut plans: Json, asked: Json) -> Json {
+pub(crate) fn with_asked(mut plans: Json, asked: Json) -> Json {
     if let Some(plans) = plans.as_object_mut() {
         plans.insert("asked".to_owned(), asked);
     }

@@ -1,7 +1,7 @@
 //! The five systems inside the binary: what `singlet serve` shows without a model.
 
 /// A model with its sample data, and a call that shows it.
-pub struct Bundled {
+pub(crate) struct Bundled {
     /// Its name.
     pub name: &'static str,
     /// The model file.
@@ -30,7 +30,7 @@ macro_rules! bundled {
 }
 
 /// All of them.
-pub const SYSTEMS: [Bundled; 5] = [
+pub(crate) const SYSTEMS: [Bundled; 5] = [
     bundled!("todo", &[("sub", "ada")], "/api/v1/tasks?status=pending&limit=3"),
     bundled!(
         "wardrobe",
@@ -51,6 +51,6 @@ pub const SYSTEMS: [Bundled; 5] = [
 ];
 
 /// The system of that name.
-pub fn named(name: &str) -> Option<&'static Bundled> {
+pub(crate) fn named(name: &str) -> Option<&'static Bundled> {
     SYSTEMS.iter().find(|system| system.name == name)
 }

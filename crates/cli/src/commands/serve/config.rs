@@ -10,7 +10,7 @@ use singlet_model::model::Rate;
 /// The configuration file, TOML.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
+pub(crate) struct File {
     pub models: Option<Vec<PathBuf>>,
     pub listen: Option<String>,
     pub operator_listen: Option<String>,
@@ -58,7 +58,7 @@ pub struct File {
 /// An API key by its hash.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ApiKeyEntry {
+pub(crate) struct ApiKeyEntry {
     pub system: String,
     pub id: String,
     pub role: String,
@@ -67,7 +67,7 @@ pub struct ApiKeyEntry {
 
 impl File {
     /// Reads a configuration file.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
         toml::from_str(&text).map_err(|error| format!("`{shown}`: {}", error.to_string().trim_end()))
@@ -75,7 +75,7 @@ impl File {
 }
 
 /// `100/min`, `10/s`, or `off`.
-pub fn rate(text: &str) -> Result<Option<Rate>, String> {
+pub(crate) fn rate(text: &str) -> Result<Option<Rate>, String> {
     let wrong = || format!("`{text}` is no rate: write `100/min`, `10/s` or `off`");
     if text == "off" {
         return Ok(None);

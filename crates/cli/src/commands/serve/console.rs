@@ -18,7 +18,7 @@ use crate::commands::print;
 /// What the console may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Everything.
     Full,
     /// Nothing that writes.
@@ -28,7 +28,7 @@ pub enum Mode {
 }
 
 /// The console that a deployment wants.
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// Where it is shown.
     pub shown: ConsoleShown,
     read_only: bool,
@@ -38,7 +38,7 @@ pub struct Wanted {
 }
 
 /// Where the console is. What was said and cannot be is a mistake; where nothing was said, it is left out.
-pub fn wanted(
+pub(crate) fn wanted(
     mode: Option<Mode>,
     hosts: Vec<String>,
     surfaces: Surfaces,
@@ -83,7 +83,7 @@ impl Wanted {
 }
 
 /// Where the texts of the models are, by system.
-pub fn model_texts(sources: &[Source], names: &[String]) -> HashMap<String, TextAt> {
+pub(crate) fn model_texts(sources: &[Source], names: &[String]) -> HashMap<String, TextAt> {
     let texts = sources.iter().map(|source| match source {
         Source::File { path, .. } => TextAt::File(path.clone()),
         Source::Bundled(system) => TextAt::Bundled(system.name, system.model),
@@ -92,7 +92,7 @@ pub fn model_texts(sources: &[Source], names: &[String]) -> HashMap<String, Text
 }
 
 /// Where the text of a model is.
-pub enum TextAt {
+pub(crate) enum TextAt {
     /// In a file, which may change.
     File(PathBuf),
     /// In the command: name and text.
@@ -109,7 +109,7 @@ impl TextAt {
 }
 
 /// Gives the service its console; says the link with which one person signs in. None where it is shown nowhere.
-pub fn start(
+pub(crate) fn start(
     wanted: &Wanted,
     service: &Arc<Service>,
     addresses: &Addresses,

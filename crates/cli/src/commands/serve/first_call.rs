@@ -18,7 +18,7 @@ use crate::store::now;
 const SOMEBODY: &str = "me";
 
 /// A read, and a caller who may ask for it.
-pub struct FirstCall<'m> {
+pub(crate) struct FirstCall<'m> {
     /// Where it is asked for.
     pub path: &'m str,
     /// The claims of a token; of an API key its role.
@@ -26,13 +26,13 @@ pub struct FirstCall<'m> {
 }
 
 /// A row of the table, by its entity.
-pub type KnownRow = (EntityId, Attributes);
+pub(crate) type KnownRow = (EntityId, Attributes);
 
 /// How many items are looked at for somebody who has rows.
 const LOOKED_AT_MAX: u32 = 200;
 
 /// Rows of a system's table; none where there are none yet, or the store does not answer.
-pub async fn first_rows(engine: &Engine) -> Vec<KnownRow> {
+pub(crate) async fn first_rows(engine: &Engine) -> Vec<KnownRow> {
     let model = engine.model();
     let request = ScanRequest {
         table: model.table.name.clone(),
@@ -51,7 +51,7 @@ pub async fn first_rows(engine: &Engine) -> Vec<KnownRow> {
 
 /// The first list that needs nothing but a caller, with one whom it admits as far as the caller decides it: somebody who has rows, where
 /// there are rows.
-pub fn admitted_read<'m>(model: &'m Model, rows: &[KnownRow]) -> Option<FirstCall<'m>> {
+pub(crate) fn admitted_read<'m>(model: &'m Model, rows: &[KnownRow]) -> Option<FirstCall<'m>> {
     let plain = model.reads.iter().filter(|read| is_plain(read));
     plain
         .filter_map(|read| Some((read, read.http.as_ref().filter(|route| route.query.is_empty())?)))

@@ -15,7 +15,7 @@ use crate::store::now;
 const TOKEN_SECONDS: i64 = 30 * 24 * 3600;
 
 /// Where it is served, and what is shown there.
-pub struct Addresses {
+pub(crate) struct Addresses {
     pub own: Option<SocketAddr>,
     pub operators: Option<SocketAddr>,
     pub over_tls: bool,
@@ -25,14 +25,14 @@ pub struct Addresses {
 
 impl Addresses {
     /// An address as a browser has it.
-    pub fn url(&self, address: SocketAddr) -> String {
+    pub(crate) fn url(&self, address: SocketAddr) -> String {
         let scheme = if self.over_tls { "https" } else { "http" };
         format!("{scheme}://{address}")
     }
 }
 
 /// What is served, where, where the data is, and a call for each system that works as it stands.
-pub async fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) -> String {
+pub(crate) async fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) -> String {
     // Credentials are shown only where nobody else can use them.
     let is_local = addresses.own.is_some_and(|address| address.ip().is_loopback())
         && !matches!(deployment.place, Place::DynamoDb { .. });

@@ -11,7 +11,7 @@ use crate::private_file::{self, Readers};
 const FILE: &str = "secret";
 
 /// The secret from a file, from the environment, or from beside the data; in that order.
-pub fn find(
+pub(crate) fn find(
     file: Option<&Path>,
     given: Option<&str>,
     data: Option<&Path>,
@@ -38,13 +38,13 @@ fn read(path: &Path, readers: Readers) -> Result<Secret, String> {
 }
 
 /// Makes a secret; keeps it beside the data, for its owner alone, where there is such a place.
-pub fn create(data: Option<&Path>) -> Result<Secret, String> {
-    let text = Secret::random_text()?;
+pub(crate) fn create(data: Option<&Path>) -> Result<Secret, String> {
+    let text = Secret::random_text().map_err(|error| error.to_string())?;
     if let Some(folder) = data {
         let path = folder.join(FILE);
         let failed = |error: std::io::Error| format!("`{}` cannot be written: {error}", path.display());
         private_file::create_folder(folder).map_err(failed)?;
         private_file::create_new(&path, &format!("{text}\n")).map_err(failed)?;
     }
-    Secret::new(&text)
+    Secret::new(&text).map_err(|error| error.to_string())
 }

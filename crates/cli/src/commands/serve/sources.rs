@@ -10,7 +10,7 @@ use crate::report::{self, Report};
 use crate::{model, source};
 
 /// A model to serve.
-pub enum Source {
+pub(crate) enum Source {
     /// A file.
     File {
         /// Where it is.
@@ -26,7 +26,7 @@ pub enum Source {
 
 impl Source {
     /// The files, or the five systems where there are none.
-    pub fn all(paths: &[PathBuf], fills: bool, accepts_errors: bool) -> Vec<Source> {
+    pub(crate) fn all(paths: &[PathBuf], fills: bool, accepts_errors: bool) -> Vec<Source> {
         let file = |path: &PathBuf| Source::File {
             path: path.clone(),
             fills,
@@ -39,7 +39,7 @@ impl Source {
     }
 
     /// The model at the start. What is wrong with it is shown.
-    pub fn load(&self) -> Result<Model, ExitCode> {
+    pub(crate) fn load(&self) -> Result<Model, ExitCode> {
         match self {
             Source::File {
                 path, accepts_errors, ..
@@ -55,7 +55,7 @@ impl Source {
     }
 
     /// The model, if it has no errors, of design rules only such as are accepted; else what `check` would show.
-    pub fn checked(&self) -> Result<Model, String> {
+    pub(crate) fn checked(&self) -> Result<Model, String> {
         let (name, bytes, accepts_errors) = match self {
             Source::File {
                 path, accepts_errors, ..
@@ -78,7 +78,7 @@ impl Source {
     }
 
     /// Rows to take examples from, and to fill a new table with.
-    pub fn sample(&self) -> Result<Option<String>, String> {
+    pub(crate) fn sample(&self) -> Result<Option<String>, String> {
         match self {
             Source::Bundled(system) => Ok(Some(system.sample.to_owned())),
             Source::File { path, fills, .. } => {
@@ -95,7 +95,7 @@ impl Source {
     }
 
     /// Whether a new table is filled.
-    pub fn fills_tables(&self) -> bool {
+    pub(crate) fn fills_tables(&self) -> bool {
         match self {
             Source::File { fills, .. } => *fills,
             Source::Bundled(_) => true,
@@ -103,12 +103,12 @@ impl Source {
     }
 
     /// What the file says now, where it is a file and there.
-    pub fn bytes(&self) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         std::fs::read(self.path()?).ok()
     }
 
     /// The file.
-    pub fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Source::File { path, .. } => Some(path),
             Source::Bundled(_) => None,

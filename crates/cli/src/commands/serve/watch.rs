@@ -14,7 +14,12 @@ const INTERVAL: Duration = Duration::from_millis(500);
 ///
 /// What a file says is compared, not when it was written: an editor writes in several steps, and a file system's clock may
 /// not tell the last of them from the first. `seen` is what was there when the models were loaded.
-pub async fn follow(sources: &[Source], mut seen: Vec<Option<Vec<u8>>>, deployment: &Deployment, service: &Service) {
+pub(crate) async fn follow(
+    sources: &[Source],
+    mut seen: Vec<Option<Vec<u8>>>,
+    deployment: &Deployment,
+    service: &Service,
+) {
     let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();
     loop {
         tokio::time::sleep(INTERVAL).await;

@@ -32,7 +32,7 @@ pub(super) struct Subjects<'a> {
 }
 
 impl<'a> Subjects<'a> {
-    pub fn new(place: Place, model: &'a Path, settings: Attributes) -> Self {
+    pub(crate) fn new(place: Place, model: &'a Path, settings: Attributes) -> Self {
         Subjects {
             place,
             model,
@@ -42,7 +42,7 @@ impl<'a> Subjects<'a> {
     }
 
     /// Runs what tries them, and removes every table that was made for it.
-    pub fn run(&self, work: impl for<'s> FnOnce(&'s probe::Subjects<'s>) -> Report) -> Result<Report, String> {
+    pub(crate) fn run(&self, work: impl for<'s> FnOnce(&'s probe::Subjects<'s>) -> Report) -> Result<Report, String> {
         let make = || -> Pin<Box<dyn Future<Output = Result<Subject, String>> + '_>> { Box::pin(self.make()) };
         let report = work(&make);
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));

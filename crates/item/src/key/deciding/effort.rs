@@ -26,7 +26,7 @@ impl Effort {
     }
 
     /// The steps of one decision.
-    pub fn of_one_decision() -> Self {
+    pub(crate) fn of_one_decision() -> Self {
         Self::new(Self::DECISION_STEPS_MAX)
     }
 

@@ -50,12 +50,6 @@ impl Delimiter {
         }
         String::from_utf8(found).ok()
     }
-
-    /// Whether ordinary values contain the escape and look odd in a key: the bytes after `/`, `@`
-    /// and `` ` `` are a digit and letters.
-    pub fn has_ordinary_escape(self) -> bool {
-        self.escape().is_ascii_alphanumeric()
-    }
 }
 
 impl Default for Delimiter {
@@ -111,7 +105,9 @@ mod tests {
     #[test]
     fn an_escape_that_is_a_letter_or_a_digit_is_told() {
         let odd: String = (' '..='~')
-            .filter(|character| Delimiter::new(*character).is_some_and(Delimiter::has_ordinary_escape))
+            .filter(|character| {
+                Delimiter::new(*character).is_some_and(|delimiter| delimiter.escape().is_ascii_alphanumeric())
+            })
             .collect();
         assert_eq!(odd, "/@`");
     }

@@ -34,7 +34,7 @@ impl NumberRange {
 
     /// The digits before and after the point to which every number can be padded: those of the
     /// upper limit and of the grid. Without them, or below zero, there is no such width.
-    pub fn padded_digits(&self) -> Option<(u8, u8)> {
+    pub(crate) fn padded_digits(&self) -> Option<(u8, u8)> {
         let fraction = self.decimals?;
         let integer = self.max?.integer_digits().max(1);
         let fits = integer.checked_add(fraction)? <= Number::DIGITS_MAX;

@@ -63,12 +63,12 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// A whole condition.
-    pub fn whole_condition(&mut self, node: &ExpressionNode) -> Expr {
+    pub(crate) fn whole_condition(&mut self, node: &ExpressionNode) -> Expr {
         self.condition(node, self.is_left_out())
     }
 
     /// A whole value for an attribute or an argument.
-    pub fn whole_value(&mut self, node: &ExpressionNode, target: Target<'_>) -> Expr {
+    pub(crate) fn whole_value(&mut self, node: &ExpressionNode, target: Target<'_>) -> Expr {
         self.hint = Some(target.ty.clone());
         let mut expr = self.node(node, false);
         self.assign(node, &mut expr, target.ty);

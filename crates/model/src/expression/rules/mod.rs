@@ -4,9 +4,9 @@ mod names;
 mod types;
 mod writing;
 
-pub use names::*;
+pub(crate) use names::*;
 pub use types::*;
-pub use writing::*;
+pub(crate) use writing::*;
 
 use crate::diagnostic::Rule;
 

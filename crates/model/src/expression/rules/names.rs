@@ -3,7 +3,7 @@
 use crate::diagnostic::{Rule, Severity};
 
 /// A name that means nothing here.
-pub static UNKNOWN_NAME: Rule = Rule {
+pub(crate) static UNKNOWN_NAME: Rule = Rule {
     code: "T101",
     name: "unknown-name",
     severity: Severity::Error,
@@ -27,7 +27,7 @@ where: user_id == args.task_owner
 };
 
 /// A field that its owner does not have.
-pub static UNKNOWN_FIELD: Rule = Rule {
+pub(crate) static UNKNOWN_FIELD: Rule = Rule {
     code: "T102",
     name: "unknown-member",
     severity: Severity::Error,
@@ -51,7 +51,7 @@ allow: booking.userId == caller.id
 };
 
 /// An argument that the operation does not have.
-pub static UNKNOWN_ARGUMENT: Rule = Rule {
+pub(crate) static UNKNOWN_ARGUMENT: Rule = Rule {
     code: "T103",
     name: "unknown-argument",
     severity: Severity::Error,
@@ -76,7 +76,7 @@ where: status == args.state
 };
 
 /// A word that this place does not know.
-pub static NOT_HERE: Rule = Rule {
+pub(crate) static NOT_HERE: Rule = Rule {
     code: "T104",
     name: "not-available-here",
     severity: Severity::Error,
@@ -100,7 +100,7 @@ expires: createdAt + days(30)
 };
 
 /// A function that the language does not have.
-pub static UNKNOWN_FUNCTION: Rule = Rule {
+pub(crate) static UNKNOWN_FUNCTION: Rule = Rule {
     code: "T105",
     name: "unknown-function",
     severity: Severity::Error,
@@ -124,7 +124,7 @@ where: size(title) > 3
 };
 
 /// A function with too few or too many values.
-pub static WRONG_ARGUMENTS: Rule = Rule {
+pub(crate) static WRONG_ARGUMENTS: Rule = Rule {
     code: "T106",
     name: "wrong-number-of-arguments",
     severity: Severity::Error,
@@ -147,7 +147,7 @@ rating: {is: "round(total, 2)"}
 };
 
 /// A method called as a function, or the other way round.
-pub static CALL_FORM: Rule = Rule {
+pub(crate) static CALL_FORM: Rule = Rule {
     code: "T107",
     name: "function-or-method",
     severity: Severity::Error,
@@ -171,7 +171,7 @@ where: title.contains(args.text)
 };
 
 /// Key values of one type, told apart by position only.
-pub static POSITIONAL_KEY: Rule = Rule {
+pub(crate) static POSITIONAL_KEY: Rule = Rule {
     code: "T119",
     name: "positional-key",
     severity: Severity::Warning,
@@ -195,7 +195,7 @@ update: "Follow{user: args.user, follower: caller.id}"
 };
 
 /// A key with missing, extra or unknown values.
-pub static WRONG_KEY: Rule = Rule {
+pub(crate) static WRONG_KEY: Rule = Rule {
     code: "T120",
     name: "wrong-key",
     severity: Severity::Error,
@@ -219,7 +219,7 @@ delete: Task(caller.id, args.task_id)
 };
 
 /// A function that only key templates have.
-pub static KEY_FUNCTION: Rule = Rule {
+pub(crate) static KEY_FUNCTION: Rule = Rule {
     code: "T121",
     name: "key-function",
     severity: Severity::Error,
@@ -242,7 +242,7 @@ where: priority in ["urgent", "high"]
 };
 
 /// A name that is both an attribute and bound.
-pub static AMBIGUOUS: Rule = Rule {
+pub(crate) static AMBIGUOUS: Rule = Rule {
     code: "T123",
     name: "ambiguous-name",
     severity: Severity::Error,

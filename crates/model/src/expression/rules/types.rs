@@ -3,7 +3,7 @@
 use crate::diagnostic::{Rule, Severity};
 
 /// A value of the wrong type.
-pub static TYPE_MISMATCH: Rule = Rule {
+pub(crate) static TYPE_MISMATCH: Rule = Rule {
     code: "T108",
     name: "type-mismatch",
     severity: Severity::Error,
@@ -27,7 +27,7 @@ set: {due_date: today}
 };
 
 /// A comparison of two types that never meet.
-pub static INCOMPARABLE: Rule = Rule {
+pub(crate) static INCOMPARABLE: Rule = Rule {
     code: "T109",
     name: "incomparable-types",
     severity: Severity::Error,
@@ -51,7 +51,7 @@ where: day(createdAt) <= args.to
 };
 
 /// Text that is not a member of the enum.
-pub static NOT_A_MEMBER: Rule = Rule {
+pub(crate) static NOT_A_MEMBER: Rule = Rule {
     code: "T110",
     name: "not-a-member",
     severity: Severity::Error,
@@ -74,7 +74,7 @@ where: status == "completed"
 };
 
 /// Text that is not a value of the type it stands for.
-pub static INVALID_LITERAL: Rule = Rule {
+pub(crate) static INVALID_LITERAL: Rule = Rule {
     code: "T111",
     name: "invalid-literal",
     severity: Severity::Error,
@@ -98,7 +98,7 @@ where: due_date < today + days(1)
 };
 
 /// `<` on something that has no order.
-pub static NO_ORDER: Rule = Rule {
+pub(crate) static NO_ORDER: Rule = Rule {
     code: "T112",
     name: "no-order",
     severity: Severity::Error,
@@ -122,7 +122,7 @@ where: 1 < stars && stars < 5
 };
 
 /// Computing with a value that may be absent.
-pub static MAY_BE_ABSENT: Rule = Rule {
+pub(crate) static MAY_BE_ABSENT: Rule = Rule {
     code: "T113",
     name: "may-be-absent",
     severity: Severity::Error,
@@ -146,7 +146,7 @@ expires: 'completed_at == absent ? absent : completed_at + days(365)'
 };
 
 /// An optional argument that was not tested.
-pub static UNTESTED_ARGUMENT: Rule = Rule {
+pub(crate) static UNTESTED_ARGUMENT: Rule = Rule {
     code: "T114",
     name: "untested-optional-argument",
     severity: Severity::Error,
@@ -170,7 +170,7 @@ allow: args.owner == absent || args.owner == caller.id
 };
 
 /// A test for absence of a value that is always there.
-pub static NEVER_ABSENT: Rule = Rule {
+pub(crate) static NEVER_ABSENT: Rule = Rule {
     code: "T115",
     name: "never-absent",
     severity: Severity::Warning,
@@ -194,7 +194,7 @@ title: string? 1..200
 };
 
 /// Absence spelled as in another language.
-pub static FOREIGN_ABSENCE: Rule = Rule {
+pub(crate) static FOREIGN_ABSENCE: Rule = Rule {
     code: "T116",
     name: "foreign-absence",
     severity: Severity::Error,
@@ -217,7 +217,7 @@ where: due_date != absent && owner != absent
 };
 
 /// An operator between types it is not made for.
-pub static ARITHMETIC: Rule = Rule {
+pub(crate) static ARITHMETIC: Rule = Rule {
     code: "T117",
     name: "arithmetic-types",
     severity: Severity::Error,
@@ -241,7 +241,7 @@ text: "'bid of ' + string(amount)"
 };
 
 /// `/` outside `round`.
-pub static DIVISION: Rule = Rule {
+pub(crate) static DIVISION: Rule = Rule {
     code: "T118",
     name: "division-outside-round",
     severity: Severity::Error,
@@ -287,7 +287,7 @@ total: {is: 'paid ? amount : absent'}
 };
 
 /// A value outside the limits of its type.
-pub static OUTSIDE_LIMITS: Rule = Rule {
+pub(crate) static OUTSIDE_LIMITS: Rule = Rule {
     code: "T124",
     name: "outside-limits",
     severity: Severity::Error,

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Rule, Severity};
 
 /// An expression is missing.
-pub static EMPTY: Rule = Rule {
+pub(crate) static EMPTY: Rule = Rule {
     code: "S101",
     name: "empty-expression",
     severity: Severity::Error,
@@ -27,7 +27,7 @@ allow: true
 };
 
 /// An expression is longer than a person can check.
-pub static TOO_LONG: Rule = Rule {
+pub(crate) static TOO_LONG: Rule = Rule {
     code: "S102",
     name: "expression-too-long",
     severity: Severity::Error,
@@ -51,7 +51,7 @@ allow: caller.role == "admin"
 };
 
 /// An expression is nested too deeply.
-pub static TOO_DEEP: Rule = Rule {
+pub(crate) static TOO_DEEP: Rule = Rule {
     code: "S103",
     name: "expression-too-deep",
     severity: Severity::Error,
@@ -75,7 +75,7 @@ nextMin: {is: 'currentBid == absent ? minBid : currentBid + 1'}
 };
 
 /// A bracket is not closed, or closes nothing.
-pub static UNBALANCED: Rule = Rule {
+pub(crate) static UNBALANCED: Rule = Rule {
     code: "S104",
     name: "unbalanced-brackets",
     severity: Severity::Error,
@@ -99,7 +99,7 @@ with: {next: {find: Task, where: "f(a, b)"}}
 };
 
 /// Text in quotes is not written as the language has it.
-pub static TEXT_LITERAL: Rule = Rule {
+pub(crate) static TEXT_LITERAL: Rule = Rule {
     code: "S105",
     name: "text-literal",
     severity: Severity::Error,
@@ -124,7 +124,7 @@ where: status == "open"
 };
 
 /// A value or an operator is missing.
-pub static UNEXPECTED: Rule = Rule {
+pub(crate) static UNEXPECTED: Rule = Rule {
     code: "S106",
     name: "unexpected-word",
     severity: Severity::Error,
@@ -148,7 +148,7 @@ where: user_id == caller.id && status == "open"
 };
 
 /// An operator of another language.
-pub static FOREIGN_OPERATOR: Rule = Rule {
+pub(crate) static FOREIGN_OPERATOR: Rule = Rule {
     code: "S107",
     name: "foreign-operator",
     severity: Severity::Error,
@@ -171,7 +171,7 @@ where: status == "open" && owner != caller.id
 };
 
 /// A character that begins nothing.
-pub static STRAY_CHARACTER: Rule = Rule {
+pub(crate) static STRAY_CHARACTER: Rule = Rule {
     code: "S108",
     name: "stray-character",
     severity: Severity::Error,
@@ -195,7 +195,7 @@ where: status == "open"
 };
 
 /// A number is not written as the language has it.
-pub static NUMBER_LITERAL: Rule = Rule {
+pub(crate) static NUMBER_LITERAL: Rule = Rule {
     code: "S109",
     name: "number-literal",
     severity: Severity::Error,
@@ -219,7 +219,7 @@ where: amount > 1000
 };
 
 /// A comment within an expression.
-pub static COMMENT: Rule = Rule {
+pub(crate) static COMMENT: Rule = Rule {
     code: "S110",
     name: "comment-in-expression",
     severity: Severity::Error,
@@ -245,7 +245,7 @@ allow: caller.authenticated && owner == caller.id   # for now
 };
 
 /// A word that expressions keep for themselves.
-pub static RESERVED_WORD: Rule = Rule {
+pub(crate) static RESERVED_WORD: Rule = Rule {
     code: "S111",
     name: "reserved-word",
     severity: Severity::Error,

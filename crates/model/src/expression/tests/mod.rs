@@ -2,6 +2,7 @@
 
 mod absence;
 mod accepted;
+mod as_cel;
 mod garbage;
 mod mistakes;
 mod model;

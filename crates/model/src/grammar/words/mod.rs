@@ -8,9 +8,10 @@ mod tally;
 mod write;
 
 pub use entity::{ATTRIBUTE, ENTITY, KEY};
-pub use read::{READ, READ_PART};
+pub(crate) use read::{READ, READ_PART};
 pub use table::TABLE;
-pub use write::{STEP, WRITE};
+pub use write::STEP;
+pub(crate) use write::WRITE;
 
 use super::Shape::{Either, Flag, List, Name, Names, Record as Map, Text, Type, Whole, Words};
 use super::{Field, Record, Shape, optional, required};

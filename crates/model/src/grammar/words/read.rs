@@ -8,7 +8,7 @@ use super::{NAMES, record};
 pub(super) const RETURN: Shape = Either(&[Expr, Names("field", &Expr)]);
 
 /// A read.
-pub static READ: Record = record(
+pub(crate) static READ: Record = record(
     "read",
     "One access pattern, stated as what it means.",
     &[
@@ -98,7 +98,7 @@ pub static READ: Record = record(
 );
 
 /// A read inside another.
-pub static READ_PART: Record = record(
+pub(crate) static READ_PART: Record = record(
     "with",
     "Rows that come with another row, or with the answer.",
     &[

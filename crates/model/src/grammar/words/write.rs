@@ -20,7 +20,7 @@ pub(super) static NAMED_STEP: Record = record(
 );
 
 /// A write.
-pub static WRITE: Record = record(
+pub(crate) static WRITE: Record = record(
     "write",
     "One business operation: one transaction, or one conditional call.",
     &[

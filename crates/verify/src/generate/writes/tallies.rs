@@ -9,7 +9,7 @@ use singlet_model::types::Type;
 const TALLIES_MAX: usize = 4;
 
 /// Tallies of a model, each as it stands under `tallies:`. Not all of them are right.
-pub fn drawn_tallies(model: &Model, rng: &mut Rng) -> Vec<String> {
+pub(crate) fn drawn_tallies(model: &Model, rng: &mut Rng) -> Vec<String> {
     let counted = |entity: &&Entity| entity.mirror.is_none() && entity.role.is_none() && entity.history.is_none();
     let entities: Vec<&Entity> = model.entities.iter().filter(counted).collect();
     let mut all = Vec::new();
@@ -22,10 +22,10 @@ pub fn drawn_tallies(model: &Model, rng: &mut Rng) -> Vec<String> {
 }
 
 /// What reads of a tally are called, before its name.
-pub const READ_PREFIX: &str = "figures_";
+pub(crate) const READ_PREFIX: &str = "figures_";
 
 /// A read of all figures of a tally, as it stands under `reads:`.
-pub fn read_of(tally: &str) -> String {
+pub(crate) fn read_of(tally: &str) -> String {
     let name = tally.trim_start().split(':').next().unwrap_or_default();
     format!("  {READ_PREFIX}{name}: {{tally: {name}, allow: true}}\n")
 }

@@ -37,7 +37,7 @@ const SINKS: &str = r#"  Seen:
 
 /// A model with writes that run after changes, and whether these commute.
 #[derive(Debug)]
-pub struct GeneratedTriggers {
+pub(crate) struct GeneratedTriggers {
     /// The model.
     pub writes: GeneratedWrites,
     /// Whether what they come to is the same in every order.
@@ -45,7 +45,7 @@ pub struct GeneratedTriggers {
 }
 
 /// Makes up a model with writes that run after changes.
-pub fn triggered_model(rng: &mut Rng) -> GeneratedTriggers {
+pub(crate) fn triggered_model(rng: &mut Rng) -> GeneratedTriggers {
     let mut traits: Vec<Traits> = (0..2).map(|_| Traits::any(rng)).collect();
     for known in traits.iter_mut().filter(|known| !known.history) {
         known.expires |= rng.bool();

@@ -6,7 +6,7 @@ use fastrand::Rng;
 const WEBHOOKS_MAX: usize = 3;
 
 /// Webhooks, each as it stands under `webhooks:`. Not all of them are right for every model.
-pub fn drawn_webhooks(rng: &mut Rng) -> Vec<String> {
+pub(crate) fn drawn_webhooks(rng: &mut Rng) -> Vec<String> {
     let count = rng.usize(..=WEBHOOKS_MAX);
     (0..count).map(|at| webhook(at, rng)).collect()
 }

@@ -23,8 +23,11 @@ pub enum Foreign {
 }
 
 /// An endpoint, stopped when it is dropped if it was started here.
+#[derive(Debug)]
 pub struct Endpoint {
+    /// Where it listens.
     pub url: String,
+    /// Who answers.
     pub foreign: Foreign,
     child: Option<Child>,
 }
