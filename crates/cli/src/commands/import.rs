@@ -67,8 +67,8 @@ impl Import {
 
     async fn import(self) -> Result<ExitCode, ExitCode> {
         let read = match &self.workbench {
-            Some(path) => self.from_file(path)?,
-            None => self.from_table().await?,
+            Some(path) => self.read_file(path)?,
+            None => self.read_table().await?,
         };
         let proposal = propose(&model_name(&read.spec.name), &read.spec, &read.sample.items);
         eprint!("{}", report(&read, &proposal));
@@ -79,7 +79,7 @@ impl Import {
         Ok(finished(&read, &proposal, ExitCode::from(exit::CLEAN)))
     }
 
-    fn from_file(&self, path: &Path) -> Result<Read, ExitCode> {
+    fn read_file(&self, path: &Path) -> Result<Read, ExitCode> {
         let bytes = source::read(path).map_err(|reason| model::fail(&reason))?;
         let text = String::from_utf8_lossy(&bytes);
         let failed = |reason: String| model::fail(&format!("`{}`: {reason}", path.display()));
@@ -109,7 +109,7 @@ impl Import {
         }
     }
 
-    async fn from_table(&self) -> Result<Read, ExitCode> {
+    async fn read_table(&self) -> Result<Read, ExitCode> {
         let Some(store) = &self.store else {
             return Err(model::fail(
                 "say where the table is with `--store embedded:DIR` or `--store dynamodb`, or name a file with `--workbench`",

@@ -140,7 +140,9 @@ pub fn start(options: Options) -> Running {
 pub fn start_text(text: &'static str) -> Running {
     let options = Options::default();
     start_with(options.clone(), async move || {
-        let model = singlet_model::load(&singlet_model::Source::new("own", text)).model.unwrap();
+        let model = singlet_model::load(&singlet_model::Source::new("own", text))
+            .model
+            .unwrap();
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
         store.create_table(&table::spec(&model)).await.unwrap();
         let settings = settings(&model, String::new(), &options).await;

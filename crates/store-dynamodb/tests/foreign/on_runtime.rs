@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
     PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableChange,
-    TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
-    WriteAnswer,
+    TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
+    UpdateRequest, WriteAnswer,
 };
 use tokio::runtime::{Builder, Runtime};
 

@@ -53,7 +53,11 @@ async fn recovery_and_tags_are_told_and_a_stack_keeps_its_table() {
     let store = DynamoDbStore::connect(&Settings::local(&endpoint.url)).await.unwrap();
     let store: Arc<dyn Store> = Arc::new(store);
     let engine_of_shelf = engine(&store, MODEL);
-    let deployer = |engine| Deployer::new((engine, Company::Shared), DeployOptions::default(), &|| 1_794_830_400_000);
+    let deployer = |engine| {
+        Deployer::new((engine, Company::Shared), DeployOptions::default(), &|| {
+            1_794_830_400_000
+        })
+    };
     deployer(&engine_of_shelf).run(&|_| {}).await.unwrap();
     let kept = store.describe_upkeep("kept-shelf").await.unwrap();
     let wanted = TableUpkeep {
@@ -62,7 +66,10 @@ async fn recovery_and_tags_are_told_and_a_stack_keeps_its_table() {
     };
     assert_eq!(kept, wanted);
     assert!(deployer(&engine_of_shelf).plan().await.unwrap().is_done());
-    store.update_table("kept-shelf", &TableChange::Recovery(false)).await.unwrap();
+    store
+        .update_table("kept-shelf", &TableChange::Recovery(false))
+        .await
+        .unwrap();
     let plan = deployer(&engine_of_shelf).plan().await.unwrap();
     assert_eq!(plan.steps, ["turn on point-in-time recovery"]);
     tag_as_of_stack(&endpoint.url, "kept-shelf").await;
