@@ -62,7 +62,6 @@ impl Endpoint {
     }
 
     /// Moto's server, for what DynamoDB Local lacks; none, with a loud line, where it cannot be had.
-    #[allow(dead_code, reason = "drawn requests are sent to one endpoint alone")]
     pub fn start_moto() -> Option<Self> {
         let python = runs("python3", "--version");
         let started = python.then(|| Self::spawn("moto-server", Foreign::Moto)).flatten();

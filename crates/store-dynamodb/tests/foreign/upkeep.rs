@@ -11,7 +11,7 @@ use singlet_runtime::{Attributes, Engine};
 use singlet_store::{Store, TableChange, TableUpkeep};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
 
-use crate::endpoint::Endpoint;
+use singlet_testing::Endpoint;
 
 const MODEL: &str = r#"
 singlet: 1
