@@ -63,12 +63,17 @@ fn record(record: Record) -> Result<StreamRecord> {
     let Some(change) = record.dynamodb else {
         return Err(StoreError::unavailable("a record of the stream says nothing"));
     };
+    let images = (change.old_image.is_some(), change.new_image.is_some());
     Ok(StreamRecord {
-        event: match record.event_name {
-            Some(OperationType::Insert) => StreamEvent::Insert,
-            Some(OperationType::Modify) => StreamEvent::Modify,
-            Some(OperationType::Remove) => StreamEvent::Remove,
-            _ => return Err(StoreError::unavailable("a record of the stream is of an unknown kind")),
+        event: match (record.event_name, images) {
+            (Some(OperationType::Insert), _) => StreamEvent::Insert,
+            (Some(OperationType::Modify), _) => StreamEvent::Modify,
+            (Some(OperationType::Remove), _) => StreamEvent::Remove,
+            // DynamoDB Local tells what has expired as `UNKNOWN_TO_SDK_VERSION`: what an item was and is says what happened to it.
+            (_, (false, true)) => StreamEvent::Insert,
+            (_, (true, true)) => StreamEvent::Modify,
+            (_, (true, false)) => StreamEvent::Remove,
+            (_, (false, false)) => return Err(StoreError::unavailable("a record of the stream is of an unknown kind")),
         },
         key: item_from_stream(change.keys.unwrap_or_default())?,
         old: change.old_image.map(item_from_stream).transpose()?,

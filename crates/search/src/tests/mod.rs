@@ -1,5 +1,6 @@
 //! What is found, against going through all rows; kills; what is left in files.
 
+mod dynamodb;
 mod erasure;
 mod found;
 mod kills;
