@@ -1,8 +1,5 @@
 //! Words of a table in DynamoDB, or whatever speaks as it does: its stream has shards, comes a little later, and may tell things again.
 
-#[path = "../../../store-dynamodb/tests/foreign/endpoint.rs"]
-mod endpoint;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,8 +8,8 @@ use fastrand::Rng;
 use singlet_runtime::{Attributes, Caller};
 use singlet_store::Store;
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
+use singlet_testing::{Endpoint, Foreign};
 
-use self::endpoint::{Endpoint, Foreign};
 use super::support::{Bench, MODEL, caller, folder, text};
 use crate::{IndexPlace, SearchFollower};
 
