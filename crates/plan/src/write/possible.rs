@@ -186,6 +186,14 @@ fn causes(model: &Model, write: &Write, entity: &Entity, step: &Step) -> Vec<Why
         let mirrors = model.mirrors_of(entity.id).filter(|mirror| !is_new(mirror));
         all.extend(mirrors.map(|mirror| Why::Mirror(mirror.name.clone())));
     }
+    if matches!(step.kind, StepKind::Update(_)) {
+        // Where the row moves to, or a mirror of it, another may be.
+        all.extend(step.rekey.then_some(Why::Exists));
+        let mirrors = model
+            .mirrors_of(entity.id)
+            .filter(|mirror| may_move(entity, mirror, step));
+        all.extend(mirrors.map(|mirror| Why::Mirror(mirror.name.clone())));
+    }
     let changes = |guard: &&Guard| {
         let upserts = matches!(step.kind, StepKind::Upsert(_));
         creates
@@ -280,11 +288,27 @@ pub(super) fn has_new_key(write: &Write, entity: &Entity, row: &Entity, step: &S
     })
 }
 
+/// Whether an update may give a mirror another key.
+fn may_move(entity: &Entity, mirror: &Entity, step: &Step) -> bool {
+    let in_key = entity
+        .attributes
+        .iter()
+        .filter(|attribute| mirror.is_key_attribute(&attribute.name));
+    in_key.into_iter().any(|attribute| {
+        let is_computed = attribute.is.is_some() || attribute.always.is_some();
+        is_computed || is_assigned(step, &attribute.name)
+    })
+}
+
+/// Whether a step itself says what becomes of an attribute.
+fn is_assigned(step: &Step, name: &str) -> bool {
+    let mut assigned = step.set.iter().chain(&step.add).chain(&step.remove).chain(&step.append);
+    let mut taken = step.take.iter().chain(&step.patch);
+    taken.any(|taken| taken.attribute == name) || assigned.any(|change| change.attribute == name)
+}
+
 /// Whether an update may give an attribute another value.
 fn may_change(entity: &Entity, step: &Step, name: &str) -> bool {
-    let of = |change: &Assignment| change.attribute == name;
-    let assigned = [&step.set, &step.add, &step.remove, &step.append];
-    let taken = step.take.iter().chain(&step.patch).any(|taken| taken.attribute == name);
     let attribute = entity.attribute(name);
     let follows = attribute.is_none_or(|attribute| {
         attribute.is.is_some()
@@ -293,7 +317,7 @@ fn may_change(entity: &Entity, step: &Step, name: &str) -> bool {
             || attribute.ty == Type::Version
     });
     let moved = step.moves.is_some() && entity.states.is_some();
-    taken || follows || moved || assigned.iter().any(|changes| changes.iter().any(of))
+    follows || moved || is_assigned(step, name)
 }
 
 /// Whether a value may be outside the limits of the attribute that it is set to.
