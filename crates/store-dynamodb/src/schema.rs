@@ -174,6 +174,12 @@ fn described_status(table: &SdkTable) -> TableStatus {
 fn described_indexes(table: &SdkTable, definitions: &[AttributeDefinition]) -> Result<Vec<IndexSpec>> {
     let mut indexes = Vec::new();
     for index in table.global_secondary_indexes() {
+        // DynamoDB Local forgets the types of an index's keys while it still lists the index that goes.
+        let is_defined = |name: &str| definitions.iter().any(|known| known.attribute_name == name);
+        let is_known = index.key_schema().iter().all(|key| is_defined(key.attribute_name()));
+        if !is_known && index.index_status == Some(IndexStatus::Deleting) {
+            continue;
+        }
         indexes.push(IndexSpec {
             name: index.index_name.clone().unwrap_or_default(),
             kind: IndexKind::Global,

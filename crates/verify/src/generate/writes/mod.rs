@@ -433,14 +433,5 @@ fn joint_writes(rng: &mut Rng, traits: &[Traits]) -> String {
             "    let: {{a: \"{one}\", b: \"{two}?\"}}\n    do:\n      - when: b.count > a.count\n        update: b\n        set: {{note: a.name}}\n      - when: b == absent\n        update: a\n        add: {{total: 1}}\n"
         ),
     );
-    // Both must be there, and only one of them is looked at.
-    let looked_at = if rng.bool() { "a" } else { "b" };
-    text += &write(
-        "named",
-        args,
-        &format!(
-            "    let: {{a: \"{one}\", b: \"{two}\"}}\n    require:\n      - {looked_at}.count + 1 < 4 else full\n    do:\n      - update: {looked_at}\n        add: {{count: 1}}\n"
-        ),
-    );
     text
 }
