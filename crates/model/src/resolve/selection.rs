@@ -146,8 +146,13 @@ fn orderable(path: &Text, entity: EntityId, catalog: &Catalog, out: &mut Diagnos
         );
         let mut diagnostic = Diagnostic::new(&rules::BAD_ORDER, path.span, message)
             .did_you_mean(&path.text, known.iter().map(|attribute| attribute.name.as_str()));
-        if path.text.contains(' ') {
-            diagnostic = diagnostic.help("write `order: -createdAt, task_id`: `-` descends, commas separate");
+        if let Some((name, direction)) = path.text.split_once(' ') {
+            let known = catalog.attribute(entity, name).is_some();
+            diagnostic = diagnostic.help(match direction.trim().to_ascii_lowercase().as_str() {
+                "desc" | "descending" if known => format!("write `-{name}`: `-` descends"),
+                "asc" | "ascending" if known => format!("write `{name}`: it ascends unless `-` stands before it"),
+                _ => "write `order: -createdAt, task_id`: `-` descends, commas separate".to_owned(),
+            });
         }
         out.push(diagnostic);
         return false;
