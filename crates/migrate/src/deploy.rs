@@ -13,9 +13,7 @@ use singlet_face::Company;
 use singlet_model::Model;
 use singlet_runtime::load::is_of_singlet;
 use singlet_runtime::{Engine, Migration, OpenError, RuntimeError, TableOpening, TableUse, table};
-use singlet_store::{
-    Billing, IndexKind, IndexSpec, ScanRequest, Store, StoreError, TableChange, TableSpec, TableStatus, TableUpkeep,
-};
+use singlet_store::{Billing, IndexKind, IndexSpec, ScanRequest, TableChange, TableSpec, TableUpkeep};
 
 use crate::table_steps::{TableStep, is_other, table_hindrances, wait_for_table};
 
@@ -205,11 +203,7 @@ impl<'e> Deployer<'e> {
                 return Ok(done);
             };
             tell(&step.words());
-            match step.taken(store, &table).await {
-                // The store waits for a while only, and an index of many rows takes longer.
-                Err(error) if is_under_way(store, &table, &error).await? => {}
-                taken => taken?,
-            }
+            step.take(store, &table).await?;
         }
         Err(DeployError::NotStill)
     }
@@ -409,14 +403,6 @@ fn unit_changes(wanted: &TableSpec, live: &TableSpec) -> Vec<TableChange> {
         }
     }
     changes
-}
-
-/// Whether a step was begun, and is only not done yet, or another one is.
-async fn is_under_way(store: &dyn Store, table: &str, error: &StoreError) -> Result<bool, StoreError> {
-    if !error.is_unavailable() && !error.is_in_use() {
-        return Ok(false);
-    }
-    Ok(store.describe_table(table).await?.status == TableStatus::Updating)
 }
 
 fn open_failed(error: OpenError) -> DeployError {

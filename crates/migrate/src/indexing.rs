@@ -21,7 +21,7 @@ use singlet_store::{
 
 use crate::error::{MigrateError, RowMisfit};
 use crate::step::as_read;
-use crate::table_steps::wait_for_table;
+use crate::table_steps::{TableStep, wait_for_table};
 
 /// How many rows are read at a time.
 const PAGE_ITEMS: u32 = 200;
@@ -111,7 +111,8 @@ impl IndexBuilder {
             wait_for_table(&**store, table).await?;
             let live = store.describe_table(table).await?.spec;
             if !live.indexes.iter().any(|known| known.name == index.name) {
-                store.update_table(table, &TableChange::AddIndex(index)).await?;
+                let step = TableStep::Change(TableChange::AddIndex(index));
+                step.take(&**store, table).await?;
             }
         }
         wait_for_table(&**store, table).await?;

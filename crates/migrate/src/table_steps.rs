@@ -3,6 +3,8 @@
 //! What changes rows must not meet goes before them: an index whose key means something else refuses them, and expiry by an
 //! attribute that is no expiry any more would remove them. What is new comes last: an index is then built once, of rows as they stay.
 
+use std::time::Duration;
+
 use singlet_item::limits::GLOBAL_INDEXES_MAX;
 use singlet_store::{
     Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, Store, StoreError, TableChange, TableSpec, TableStatus,
@@ -12,7 +14,10 @@ use crate::error::MigrateError;
 use crate::migrator::Working;
 
 /// How often a table is looked at while it changes.
-const TABLE_WAIT: std::time::Duration = std::time::Duration::from_millis(500);
+const TABLE_WAIT: Duration = Duration::from_millis(500);
+
+/// How often a step is tried while others change the table.
+const STEP_TRIES_MAX: usize = 40;
 
 /// One change of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,11 +53,51 @@ impl TableStep {
 }
 
 impl TableStep {
-    /// Does it, and waits for it as long as the store does.
-    pub async fn taken(&self, store: &dyn Store, table: &str) -> Result<(), StoreError> {
+    /// Does it once nothing else is under way, and waits until it is done.
+    ///
+    /// Another process may do the same at this moment, and the store refuses one of the two; and a store waits for a while only, where an
+    /// index of many rows takes longer. So it is the table that decides whether it is done, and not what the call said.
+    pub async fn take(&self, store: &dyn Store, table: &str) -> Result<(), StoreError> {
+        let mut tries = 0;
+        loop {
+            wait_for_table(store, table).await?;
+            let Err(error) = self.ask(store, table).await else {
+                return Ok(());
+            };
+            let live = store.describe_table(table).await?;
+            if self.is_taken(&live.spec) {
+                return wait_for_table(store, table).await;
+            }
+            tries += 1;
+            let is_under_way = error.is_unavailable() && live.status == TableStatus::Updating;
+            if !(error.is_in_use() || is_under_way) || tries == STEP_TRIES_MAX {
+                return Err(error);
+            }
+            tokio::time::sleep(TABLE_WAIT).await;
+        }
+    }
+
+    async fn ask(&self, store: &dyn Store, table: &str) -> Result<(), StoreError> {
         match self {
             TableStep::Change(change) => store.update_table(table, change).await,
             TableStep::Ttl(ttl) => store.update_ttl(table, ttl.as_deref()).await,
+        }
+    }
+
+    /// Whether a table is what it is after this.
+    fn is_taken(&self, live: &TableSpec) -> bool {
+        match self {
+            TableStep::Change(TableChange::AddIndex(index)) => {
+                let known = live.indexes.iter().find(|known| known.name == index.name);
+                known.is_some_and(|known| !is_other(index, known))
+            }
+            // The description of a table does not have it.
+            TableStep::Change(TableChange::Recovery(_)) => false,
+            _ => {
+                let mut after = live.clone();
+                self.apply(&mut after);
+                after == *live
+            }
         }
     }
 
@@ -200,8 +245,7 @@ impl Working<'_> {
     pub async fn change_table(&self, steps: Vec<TableStep>) -> Result<(), MigrateError> {
         let store = self.models.old.store();
         for step in steps {
-            wait_for_table(&**store, self.table()).await?;
-            step.taken(&**store, self.table()).await?;
+            step.take(&**store, self.table()).await?;
         }
         Ok(wait_for_table(&**store, self.table()).await?)
     }

@@ -17,6 +17,7 @@ async fn a_table_becomes_what_the_new_model_would_have_written() {
         assert_new(pair, &table, TASKS).await;
         let again = migrated(&old, &new, options(pair)).await.unwrap();
         assert!(again.was_done, "{}", pair.name);
+        table.remove().await;
     }
 }
 
@@ -30,5 +31,6 @@ async fn an_empty_table_is_migrated() {
         let new = table.engine(&pair.new_model());
         migrated(&old, &new, options(pair)).await.unwrap();
         open_to_write(&new).await.unwrap();
+        table.remove().await;
     }
 }

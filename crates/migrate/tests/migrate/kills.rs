@@ -93,6 +93,7 @@ async fn a_migration_that_is_killed_goes_on_to_its_end() {
                 }
             }
             assert_new(pair, &table, TASKS).await;
+            table.remove().await;
         }
     }
     println!("{killed} kills");
@@ -111,6 +112,7 @@ async fn an_aborted_migration_leaves_what_was() {
                 .await
                 .is_some()
             {
+                table.remove().await;
                 continue;
             }
             killed += 1;
@@ -128,10 +130,12 @@ async fn an_aborted_migration_leaves_what_was() {
                 }
             }
             if is_late {
+                table.remove().await;
                 continue;
             }
             if old.table_control().await.unwrap().unwrap().faces() != [old.face_in_table().await.unwrap().hash()] {
                 // It had come to its end.
+                table.remove().await;
                 continue;
             }
             aborts += 1;
@@ -139,6 +143,7 @@ async fn an_aborted_migration_leaves_what_was() {
             open_to_write(&old).await.unwrap();
             migrated(&old, &new, options(pair)).await.unwrap();
             assert_new(pair, &table, TASKS).await;
+            table.remove().await;
         }
     }
     assert!(aborts * 10 > kills() || kills() < 10, "{aborts} aborts");
@@ -157,6 +162,7 @@ async fn two_at_once_come_to_one_end() {
             ended.unwrap_or_else(|error| panic!("{}: {error}", pair.name));
         }
         assert_new(pair, &table, TASKS).await;
+        table.remove().await;
     }
 }
 
@@ -178,5 +184,6 @@ async fn an_abort_beside_a_migration_leaves_one_of_the_two() {
             true => assert_same(pair.name, &table.contents().await, &before),
             false => assert_new(pair, &table, TASKS).await,
         }
+        table.remove().await;
     }
 }

@@ -39,10 +39,8 @@ mod place {
         true
     }
 
-    /// Whether indexes are built: they are.
-    pub fn builds_indexes() -> bool {
-        true
-    }
+    /// How many calls a deployment makes before it is killed.
+    pub const CALLS_UNTIL_KILLED: std::ops::Range<usize> = 0..24;
 
     /// How many tasks lie in a table.
     pub const TASKS: usize = 16;

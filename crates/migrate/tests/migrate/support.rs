@@ -47,6 +47,11 @@ impl Table {
         Engine::open(Arc::new(model), Arc::clone(&self.store), Attributes::new(), [1; 32])
     }
 
+    /// Is there no more: what was tried on it is done.
+    pub async fn remove(&self) {
+        self.store.delete_table(&self.name).await.unwrap();
+    }
+
     /// What lies in it, but for what it knows of its models.
     pub async fn contents(&self) -> BTreeMap<String, Item> {
         let mut all = BTreeMap::new();

@@ -19,35 +19,24 @@ mod place {
 
     /// The store of all tests.
     pub async fn store() -> Arc<dyn Store> {
-        crate::place::store().await
+        crate::place::store_of_few_tables().await
     }
-
-    /// Names a variable that has indexes built too, and their attributes changed.
-    const INDEX_BUILDS: &str = "SINGLET_INDEX_BUILDS";
 
     /// Names a variable that has every other class of change tried, too.
     const EVERY_CLASS: &str = "SINGLET_EVERY_CLASS";
 
-    fn is_said(name: &str) -> bool {
-        std::env::var_os(name).is_some()
-    }
-
-    /// Whether a pair is tried. DynamoDB Local builds an index within seconds where it has nothing else to do, and not within minutes
-    /// beside the other tests.
+    /// Whether a pair is tried.
     pub fn is_tried(name: &str) -> bool {
         match name {
-            "a key, with what names it in guards" | "an attribute that is filled, and a guard of it" => true,
-            "an index" | "a mirror that is gone, another that comes, and an index of other attributes" => {
-                is_said(INDEX_BUILDS)
+            "a key, with what names it in guards" | "an attribute that is filled, and a guard of it" | "an index" => {
+                true
             }
-            _ => is_said(EVERY_CLASS),
+            _ => std::env::var_os(EVERY_CLASS).is_some(),
         }
     }
 
-    /// Whether indexes are built.
-    pub fn builds_indexes() -> bool {
-        is_said(INDEX_BUILDS)
-    }
+    /// How many calls a deployment makes before it is killed.
+    pub const CALLS_UNTIL_KILLED: std::ops::Range<usize> = 12..18;
 
     /// Every row is several requests over the network.
     pub const TASKS: usize = 5;

@@ -20,8 +20,9 @@ pub const PAGES: &[usize] = &[100, 7, 3];
 /// DynamoDB Local counts nothing for a page without items, where DynamoDB counts the least there is.
 pub const EMPTY_PAGES_MAY_BE_FREE: bool = true;
 
-// It is never dropped: what was started here ends with this process.
+// They are never dropped: what was started here ends with this process.
 static ENDPOINT: OnceLock<Option<Endpoint>> = OnceLock::new();
+static SECOND_ENDPOINT: OnceLock<Option<Endpoint>> = OnceLock::new();
 
 /// The store of all tests that follow no changes; each test has tables of its own in it.
 pub async fn store() -> Arc<dyn Store> {
@@ -39,14 +40,26 @@ pub async fn streamed_store() -> Arc<dyn Store> {
     }
 }
 
-async fn connected() -> Option<Arc<OnRuntime>> {
+/// The store of those that make and remove indexes, and remove their tables when they are done with them.
+///
+/// DynamoDB Local has ten workers for all that it does by itself, and one of them is taken by each table that expires items, for as long as
+/// the table is there. With seven such tables nobody is left who makes an index or removes one.
+pub async fn store_of_few_tables() -> Arc<dyn Store> {
     static STORE: OnceCell<Option<Arc<OnRuntime>>> = OnceCell::const_new();
-    STORE.get_or_init(connect).await.clone()
+    match STORE.get_or_init(|| connect(&SECOND_ENDPOINT)).await.clone() {
+        Some(store) => Arc::new(WithoutStreams(store)),
+        None => Arc::new(EmbeddedStore::memory().unwrap()),
+    }
 }
 
-async fn connect() -> Option<Arc<OnRuntime>> {
+async fn connected() -> Option<Arc<OnRuntime>> {
+    static STORE: OnceCell<Option<Arc<OnRuntime>>> = OnceCell::const_new();
+    STORE.get_or_init(|| connect(&ENDPOINT)).await.clone()
+}
+
+async fn connect(endpoint: &'static OnceLock<Option<Endpoint>>) -> Option<Arc<OnRuntime>> {
     // Moto's differences say nothing about reads.
-    let endpoint = ENDPOINT.get_or_init(Endpoint::start).as_ref();
+    let endpoint = endpoint.get_or_init(Endpoint::start).as_ref();
     let endpoint = endpoint.filter(|endpoint| endpoint.foreign != Foreign::Moto)?;
     let settings = Settings {
         // A machine with other work takes its time to accept a thousand connections.
