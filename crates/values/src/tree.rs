@@ -240,4 +240,31 @@ mod tests {
         assert!(Tree::parse(&nested(NESTING_LEVELS_MAX + 1)).is_err());
         assert!(Tree::parse(&nested(100_000)).is_err());
     }
+
+    #[test]
+    fn what_is_no_json_is_told_as_one_who_looks_through_all_of_it_tells_it() {
+        for text in [
+            "",
+            " ",
+            "{",
+            "[[[",
+            "[1,]",
+            "[1 2]",
+            "{\"a\" 1}",
+            "{\"a\":1,}",
+            "{\"a\":[1,}",
+            "{1:2}",
+            "{\"a\":1}}",
+            "{\"a\":{\"b\":[tru]}}",
+            "[1e]",
+            "tru",
+            "\"a",
+        ] {
+            let first = serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string());
+            let told = Tree::parse(text).map_err(|error| error.to_string());
+            assert_eq!(told.err(), first.err(), "{text}");
+        }
+        // A string of half a character is found only where it is read.
+        assert!(Tree::parse(r#"{"a":["\ud800"]}"#).is_err());
+    }
 }

@@ -78,7 +78,8 @@ impl System {
                 sent.insert(name.clone(), singlet_item::Value::Null);
                 continue;
             }
-            let tree = Tree::parse(&value.to_string()).unwrap();
+            let text = value.to_string();
+            let tree = Tree::parse(&text).unwrap();
             sent.insert(name.clone(), values::from_tree(&tree, &arg.ty).unwrap());
         }
         let request = WriteRequest {
