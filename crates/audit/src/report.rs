@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use singlet_item::{Item, Value};
-use singlet_runtime::values::to_json;
 use singlet_runtime::{Finding, FindingKind};
+use singlet_values::to_json;
 
 /// How many kinds of findings are told apart, by kind, entity and attribute; the rest is counted by kind and entity.
 const TOLD_APART_MAX: usize = 1_000;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 use singlet_item::Item;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Value};
+use singlet_values::json_text;
 
 /// How many bytes of a key's hash stand in an id.
 const KEY_HASH_BYTES: usize = 16;

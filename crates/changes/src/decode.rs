@@ -9,9 +9,10 @@ use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_runtime::MIGRATED;
 use singlet_runtime::load::{BY, entity_of_item, is_of_singlet};
-use singlet_runtime::values::json_text;
-use singlet_runtime::{Attributes, row, values};
+use singlet_runtime::{Attributes, row};
 use singlet_store::{Result, StreamEvent, StreamRecord};
+use singlet_values as values;
+use singlet_values::json_text;
 
 use crate::change::{Change, ChangeId, ChangeKind};
 use crate::source::ChangeSource;

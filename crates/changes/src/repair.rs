@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::model::{Entity, Kept};
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Engine, TriggerOutcome};
+use singlet_values::json_text;
 
 use crate::decode::{ChangeDecoder, fitting_row};
 use crate::followers::{FollowError, Followers, number, number_value, turn_of};

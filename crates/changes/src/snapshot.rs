@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, row};
 use singlet_store::Result;
+use singlet_values::json_text;
 
 use crate::decode::{ChangeDecoder, Unfit, fitting_row};
 use crate::source::{ChangeSource, ScanItems};

@@ -5,8 +5,9 @@ use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::diagnostic::nearest;
 use singlet_model::model::{Argument, Callers, Read, Write};
-use singlet_runtime::values::Tree;
-use singlet_runtime::{Attributes, Caller, claim_from_text, claim_type, values};
+use singlet_runtime::{Attributes, Caller, claim_from_text, claim_type};
+use singlet_values as values;
+use singlet_values::Tree;
 
 /// Who calls.
 #[derive(Args)]

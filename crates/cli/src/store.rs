@@ -7,7 +7,8 @@ use clap::Args;
 use singlet_face::Company;
 use singlet_model::Model;
 use singlet_model::model::Argument;
-use singlet_runtime::{Attributes, Engine, OpenError, TableOpening, TableState, TableUse, load, values};
+use singlet_runtime::{Attributes, Engine, OpenError, TableOpening, TableState, TableUse, load};
+use singlet_values as values;
 
 use crate::place::Place;
 

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use singlet_item::Value;
 use singlet_model::model::{Argument, Callers};
 use singlet_model::types::Type;
-use singlet_runtime::values::{self, Tree};
 use singlet_runtime::{Attributes, Caller, claim_from_text, claim_type};
+use singlet_values::{self as values, Tree};
 
 use crate::answer::ConsoleError;
 

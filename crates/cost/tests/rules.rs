@@ -133,6 +133,8 @@ fn limits_are_those_of_the_rules() {
     assert_eq!(limits::PROJECTED_ATTRIBUTES_MAX, 100);
     assert_eq!(limits::NESTING_LEVELS_MAX, 32);
     assert_eq!(limits::EXPRESSION_SIZE_BYTES_MAX, 4 * 1024);
+    assert_eq!(limits::EXPRESSION_OPERATORS_MAX, 300);
+    assert_eq!(limits::IN_OPERANDS_MAX, 100);
     assert_eq!(limits::PARTITION_READ_UNITS_PER_SECOND_MAX, 3000);
     assert_eq!(limits::PARTITION_WRITE_UNITS_PER_SECOND_MAX, 1000);
     assert_eq!(limits::INDEX_KEY_ATTRIBUTES_MAX, 4);

@@ -11,8 +11,8 @@ use singlet_model::Model;
 use singlet_model::model::{Read, Return, SelectionKind};
 use singlet_plan::read::ReadPlan;
 use singlet_plan::read::plan_text;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Answer, Written};
+use singlet_values::json_text;
 
 use crate::admission::RequestBytes;
 use crate::answer_text::AnswerText;

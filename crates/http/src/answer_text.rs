@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use singlet_item::Value;
-use singlet_runtime::values::JsonPieces;
+use singlet_values::JsonPieces;
 
 use crate::admission::{RequestBytes, SMALL_BYTES};
 use crate::problem::Problem;

@@ -3,7 +3,7 @@
 use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::StreamExt;
-use singlet_runtime::values::{JsonError, Tree};
+use singlet_values::{JsonError, Members, Tree};
 
 use crate::admission::RequestBytes;
 use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
@@ -15,36 +15,53 @@ const VALUE_BYTES: usize = 128;
 /// How often a text is there while the request is made of it: as it came, in the tree, as an argument.
 const TEXT_FACTOR: usize = 3;
 
-/// The JSON object of a request; an empty one where nothing was sent.
+/// The body of a request, as it was sent.
+#[derive(Debug)]
+pub(crate) struct RequestBody(Vec<u8>);
+
+/// Reads the body of a request, and holds the memory for what is made of it.
 ///
 /// # Errors
 ///
-/// Where it is too large, too slow, or no JSON object; or where it does not fit beside what other requests hold.
-pub(crate) async fn body_object(
+/// Where it is too large, too slow, or not said to be JSON; or where it does not fit beside what other requests hold.
+pub(crate) async fn read_body(
     headers: &HeaderMap,
     body: Body,
     limits: &Limits,
     held: &RequestBytes,
-) -> Result<Vec<(String, Tree)>, Problem> {
+) -> Result<RequestBody, Problem> {
     let bytes = read(headers, body, limits, held).await?;
-    if bytes.is_empty() {
-        return Ok(Vec::new());
+    if !bytes.is_empty() {
+        media_type(headers)?;
+        held.cover(taken_apart_bytes(&bytes))?;
     }
-    media_type(headers)?;
-    held.cover(taken_apart_bytes(&bytes))?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| JsonError::NoText);
-    match text.and_then(Tree::parse) {
-        Ok(Tree::Object(members)) => Ok(members),
-        Ok(_) => {
-            let whole = RequestPlace::Body(String::new());
-            let error = FieldError::new(whole, "the body must be a JSON object");
-            Err(Problem::invalid(FieldErrors::one(error)))
+    Ok(RequestBody(bytes))
+}
+
+impl RequestBody {
+    /// The JSON object that it is; an empty one where nothing was sent.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no JSON object.
+    pub fn members(&self) -> Result<Members<'_>, Problem> {
+        if self.0.is_empty() {
+            return Ok(Members::new());
         }
-        Err(error) => Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            "invalid_json",
-            format!("the body cannot be read as JSON: {error}"),
-        )),
+        let text = std::str::from_utf8(&self.0).map_err(|_| JsonError::NoText);
+        match text.and_then(Tree::parse) {
+            Ok(Tree::Object(members)) => Ok(members),
+            Ok(_) => {
+                let whole = RequestPlace::Body(String::new());
+                let error = FieldError::new(whole, "the body must be a JSON object");
+                Err(Problem::invalid(FieldErrors::one(error)))
+            }
+            Err(error) => Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_json",
+                format!("the body cannot be read as JSON: {error}"),
+            )),
+        }
     }
 }
 

@@ -16,12 +16,14 @@ use singlet_item::Value;
 use singlet_model::model::Read;
 use singlet_runtime::{Answer, Attributes, Caller, Memory, Request, RuntimeError, WriteRequest};
 use singlet_store::Consumed;
+use singlet_values::Members;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::{self, Admission, RequestBytes};
 use crate::begun::BegunWork;
 use crate::clock::Clock;
 use crate::etag;
+use crate::input::Patched;
 use crate::long_reads::LongReads;
 use crate::metrics::OperationLabels;
 use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
@@ -346,23 +348,13 @@ impl<'a> RequestCall<'a> {
             ));
         }
         let held = Arc::new(self.service.admission.hold());
-        let body = body::body_object(&incoming.headers, body, self.service.limits, &held).await?;
+        let body = body::read_body(&incoming.headers, body, self.service.limits, &held).await?;
+        let members = body.members()?;
         let place = self.service.admission.enter()?;
-        let mut errors = FieldErrors::default();
-        let mut args = Attributes::new();
-        query.page(endpoint, false, 0, &mut errors);
-        input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
-        query.arguments(endpoint, &mut args, &mut errors);
-        input::body_arguments(
-            &body,
-            &endpoint.body,
-            system.patched(&write.name),
-            &mut args,
-            &mut errors,
-        );
-        if !errors.is_empty() {
-            return Err(Problem::invalid(errors));
-        }
+        let patched = system.patched(&write.name);
+        let args = write_arguments(endpoint, found, query, &members, patched)?;
+        drop(members);
+        drop(body);
         let idempotency_key = etag::write_key(write, &incoming.headers)?;
         let precondition = etag::write_precondition(write, &incoming.headers)?;
         let request = WriteRequest {
@@ -386,6 +378,26 @@ impl<'a> RequestCall<'a> {
             .map_err(|error| problem_of(self.system, &self.of.operation, error, incoming.request_id))?;
         self.consumed = std::mem::take(&mut written.consumed);
         Ok(answer::write_response(written, system.location(&write.name), held))
+    }
+}
+
+/// The arguments of a write, from path, query and body; all that is wrong with them at once.
+fn write_arguments(
+    endpoint: &RouteEndpoint,
+    found: &FoundRoute<'_>,
+    query: &QueryParameters,
+    members: &Members<'_>,
+    patched: &[Patched],
+) -> Result<Attributes, Problem> {
+    let mut errors = FieldErrors::default();
+    let mut args = Attributes::new();
+    query.page(endpoint, false, 0, &mut errors);
+    input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
+    query.arguments(endpoint, &mut args, &mut errors);
+    input::body_arguments(members, &endpoint.body, patched, &mut args, &mut errors);
+    match errors.is_empty() {
+        true => Ok(args),
+        false => Err(Problem::invalid(errors)),
     }
 }
 

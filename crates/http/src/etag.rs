@@ -1,6 +1,7 @@
 //! Entity tags: the version of a row, and what requests say of it.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use singlet_item::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use singlet_item::{Number, Value};
 use singlet_model::model::{Entity, IdempotencyNeed, Step, StepKind, Write};
 use singlet_model::types::Type;
@@ -100,9 +101,6 @@ pub fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
 
 /// The header of an idempotency key.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
-/// The longest idempotency key, in characters.
-pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 
 /// The idempotency key of a request: a string in quotes, as the draft has it, or bare.
 ///

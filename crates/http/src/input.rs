@@ -1,11 +1,13 @@
 //! Parameters and bodies as typed arguments. Every problem of a body is reported at once.
 
 use singlet_item::Value;
+use singlet_item::limits::NESTING_LEVELS_MAX;
 use singlet_model::diagnostic::nearest;
 use singlet_model::model::Argument;
 use singlet_model::types::{ObjectType, Type};
-use singlet_runtime::values::{Invalid, NESTING_MAX, Tree};
-use singlet_runtime::{Attributes, values};
+use singlet_runtime::Attributes;
+use singlet_values as values;
+use singlet_values::{Invalid, Members, Tree};
 
 use crate::problem::{FieldError, FieldErrors, RequestPlace};
 
@@ -53,7 +55,7 @@ pub(crate) struct Patched {
 
 /// The arguments of a body.
 pub(crate) fn body_arguments(
-    body: &[(String, Tree)],
+    body: &Members<'_>,
     known: &[Argument],
     patched: &[Patched],
     args: &mut Attributes,
@@ -89,9 +91,9 @@ pub(crate) fn body_arguments(
 }
 
 /// Everything that is wrong with a value that is not of its type.
-fn problems(tree: &Tree, ty: &Type, at: &str, depth: usize, errors: &mut FieldErrors) {
+fn problems(tree: &Tree<'_>, ty: &Type, at: &str, depth: usize, errors: &mut FieldErrors) {
     let before = errors.found();
-    if depth < NESTING_MAX {
+    if depth < NESTING_LEVELS_MAX {
         match (ty, tree) {
             (Type::Object(object) | Type::Geo(Some(object)), Tree::Object(entries)) => {
                 fields(entries, tree, object, at, depth, errors);
@@ -121,8 +123,8 @@ fn problems(tree: &Tree, ty: &Type, at: &str, depth: usize, errors: &mut FieldEr
 }
 
 fn fields(
-    entries: &[(String, Tree)],
-    tree: &Tree,
+    entries: &Members<'_>,
+    tree: &Tree<'_>,
     object: &ObjectType,
     at: &str,
     depth: usize,

@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
 use singlet_item::Value;
 use singlet_runtime::Attributes;
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 
 use crate::field_errors::shorten_text;
 pub use crate::field_errors::{FieldError, FieldErrors, RequestPlace};

@@ -1,8 +1,8 @@
 //! What is said of an operation that the engine did not do: the status and the name that a client gets, also where the console asks.
 
 use axum::http::{StatusCode, header};
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Refused, RuntimeError};
+use singlet_values::json_text;
 
 use crate::admission::overloaded_problem;
 use crate::problem::{self, FieldError, FieldErrors, Problem, RequestPlace};

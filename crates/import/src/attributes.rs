@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use singlet_item::Value;
 use singlet_model::types::{LengthLimits, NumberLimits, TextLimits, Type};
-use singlet_runtime::values::as_stored;
+use singlet_values::as_stored;
 
 /// Fewer values than this show no repeats.
 const ENUM_VALUES_MIN: usize = 20;

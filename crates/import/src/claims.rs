@@ -6,8 +6,8 @@ use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_runtime::row::{decode_as_stored, encode_own};
-use singlet_runtime::values::as_stored;
 use singlet_runtime::{Attributes, Caller, Scope, Setting};
+use singlet_values::as_stored;
 
 /// Items that are no entity's, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! DynamoDB's limits, by name, with the unit last.
+//! DynamoDB's limits, and those of a request that all stations share: by name, with the unit last.
 
 /// The largest item, names and values together.
 pub const ITEM_SIZE_BYTES_MAX: usize = 400 * 1024;
@@ -14,6 +14,8 @@ pub const NESTING_LEVELS_MAX: usize = 32;
 pub const IN_OPERANDS_MAX: usize = 100;
 /// The longest expression string.
 pub const EXPRESSION_SIZE_BYTES_MAX: usize = 4 * 1024;
+/// The most operators and functions of one expression.
+pub const EXPRESSION_OPERATORS_MAX: usize = 300;
 
 /// The most items of one `BatchGetItem`.
 pub const BATCH_GET_ITEMS_MAX: usize = 100;
@@ -39,6 +41,8 @@ pub const ATTRIBUTE_NAME_BYTES_MAX: usize = 65_535;
 
 /// The most rows of a page that a caller may ask for.
 pub const PAGE_ROWS_MAX: usize = 100;
+/// The longest key by which a caller has a request done once.
+pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 
 /// The most global secondary indexes of a table.
 pub const GLOBAL_INDEXES_MAX: usize = 20;

@@ -8,6 +8,8 @@
 
 mod common;
 
+use std::sync::mpsc;
+
 use common::{Model, Temporary, commit, small};
 use singlet_keyspace::{Keyspace, Options};
 
@@ -142,8 +144,15 @@ fn a_compaction_that_is_asked_for_too_late_is_refused() {
     let space = Keyspace::open(&folder.0, Options::default()).unwrap();
     let other = space.clone();
     std::thread::scope(|scope| {
-        scope.spawn(|| while other.compact().is_ok() {});
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        let (done, compacted) = mpsc::channel();
+        let compacting = &other;
+        scope.spawn(move || {
+            while compacting.compact().is_ok() {
+                // Only the first few are waited for.
+                let _ = done.send(());
+            }
+        });
+        compacted.iter().take(3).for_each(drop);
         space.close().unwrap();
     });
     assert!(other.compact().unwrap_err().is_stopped());
@@ -327,11 +336,13 @@ fn a_work_may_hold_the_last_clone() {
     let folder = Temporary::new("last");
     let space = Keyspace::open(&folder.0, Options::default()).unwrap();
     let held = space.clone();
+    let (others_are_gone, is_last) = mpsc::channel();
     let answer = space.commit(move |draft| {
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        is_last.recv().unwrap();
         drop(held);
         draft.put(*b"a", *b"b")
     });
     drop(space);
+    others_are_gone.send(()).unwrap();
     common::block_on(answer).unwrap();
 }

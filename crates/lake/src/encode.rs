@@ -10,7 +10,7 @@ use singlet_model::evaluate::time;
 use singlet_model::model::{Entity, Personal};
 use singlet_model::types::{ObjectType, Type};
 use singlet_runtime::Attributes;
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 
 use crate::cell::{Cell, Column, ColumnType};
 use crate::columns::{attribute_column, column_type, place_of};

@@ -9,7 +9,7 @@ use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::{Attribute, Entity, Personal, Stored};
 use singlet_runtime::Attributes;
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 
 use crate::cell::{Cell, Column, ColumnType};
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use singlet_changes::{Change, ChangeDecoder, ChangePage, Misfit, SnapshotRow, Told};
 use singlet_item::{Item, Value};
 use singlet_runtime::Attributes;
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 
 use crate::buckets::{KeyGroup, key_hash};
 use crate::error::LakeError;

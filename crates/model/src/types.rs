@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use singlet_item::Number;
 use singlet_item::key::Pattern;
+use singlet_item::limits::NESTING_LEVELS_MAX;
 
 /// Which entity of a model: an index into [`crate::Model::entities`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,7 +79,7 @@ pub const TYPE_PARTS_MAX: usize = 2_000;
 pub const MODEL_TYPE_PARTS_MAX: usize = 1_000_000;
 
 /// How deep the values of a type nest: DynamoDB takes no more.
-pub const TYPE_LEVELS_MAX: usize = 32;
+pub const TYPE_LEVELS_MAX: usize = NESTING_LEVELS_MAX;
 
 /// Limits on text: length in characters, and a pattern that matches whole.
 #[derive(Clone, Debug, Default, PartialEq)]

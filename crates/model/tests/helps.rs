@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -108,29 +109,29 @@ fn what_a_help_proposes_settles_the_mistake() {
 struct Caller(BTreeMap<&'static str, &'static str>);
 
 impl Environment for Caller {
-    fn attribute(&self, _: &str) -> Option<Value> {
+    fn attribute(&self, _: &str) -> Option<Cow<'_, Value>> {
         None
     }
-    fn row(&self) -> Option<Value> {
+    fn row(&self) -> Option<Cow<'_, Value>> {
         None
     }
-    fn arg(&self, name: &str) -> Option<Value> {
+    fn arg(&self, name: &str) -> Option<Cow<'_, Value>> {
         let sent = self.0.get("args.x").filter(|_| name == "x");
-        sent.map(|text| Value::S((*text).to_owned()))
+        sent.map(|text| Cow::Owned(Value::S((*text).to_owned())))
     }
-    fn caller(&self, claim: &str) -> Option<Value> {
+    fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
         match claim {
-            "authenticated" => Some(Value::Bool(self.0.contains_key("id"))),
-            claim => self.0.get(claim).map(|text| Value::S((*text).to_owned())),
+            "authenticated" => Some(Cow::Owned(Value::Bool(self.0.contains_key("id")))),
+            claim => self.0.get(claim).map(|text| Cow::Owned(Value::S((*text).to_owned()))),
         }
     }
-    fn setting(&self, _: &str) -> Option<Value> {
+    fn setting(&self, _: &str) -> Option<Cow<'_, Value>> {
         None
     }
-    fn bound(&self, _: &str) -> Option<Value> {
+    fn bound(&self, _: &str) -> Option<Cow<'_, Value>> {
         None
     }
-    fn word(&self, _: Word) -> Option<Value> {
+    fn word(&self, _: Word) -> Option<Cow<'_, Value>> {
         None
     }
     fn now(&self) -> i64 {

@@ -8,6 +8,7 @@ mod figures;
 mod groups;
 mod prepared;
 mod preview;
+mod read_call;
 mod row_at_once;
 mod shared_request;
 mod tally;
@@ -19,26 +20,22 @@ use std::sync::{Arc, OnceLock};
 
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::evaluate;
 use singlet_model::expression::Expr;
-use singlet_model::model::{HIGHLIGHTS, Read, Return, Selection, SelectionKind};
 use singlet_plan::Bounds;
-use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
+use singlet_plan::read::ReadPlan;
 use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, Store};
 
 pub use preview::{Preview, Previewed, range_text};
 pub use watched::{Watched, WatchedRows, unwatchable};
 
-use self::asked::CheckedRequest;
-use self::prepared::{AllowClauses, Prepared};
+use self::prepared::Prepared;
+use self::read_call::ReadCall;
 use crate::budget::{Memory, ReadBudget, Turns};
-use crate::cursor::{Cursor, CursorScope, Sealer};
+use crate::cursor::Sealer;
 use crate::error::RuntimeError;
-use crate::find::{FoundRows, Onward, Reading};
-use crate::read_on::{WholeRows, all_rows, first_rows, one_of_get, only_row, rows_of_get};
-use crate::scope::{Attributes, Caller, Scope, Setting};
-use crate::searched::{SearchIndex, highlights};
+use crate::scope::{Attributes, Caller, Setting};
+use crate::searched::SearchIndex;
 
 /// A model, opened on a store. Plans are made once.
 #[derive(Debug)]
@@ -211,11 +208,14 @@ impl Engine {
     /// # Errors
     ///
     /// Where the request is wrong or not allowed, nothing is there, or the store fails for good.
-    pub fn read(&self, name: &str, request: &Request) -> impl Future<Output = Result<Answer, RuntimeError>> {
-        self.read_within(name, request, None)
+    pub async fn read(&self, name: &str, request: &Request) -> Result<Answer, RuntimeError> {
+        match self.read_at_once(name, request) {
+            Some(answered) => answered,
+            None => self.read_within(name, request, None).await,
+        }
     }
 
-    /// Answers a read whose rows have a bound in memory.
+    /// Answers a read whose rows have a bound in memory. Whoever can take an answer at once asks [`Engine::read_at_once`] first.
     ///
     /// # Errors
     ///
@@ -226,9 +226,6 @@ impl Engine {
         request: &Request,
         memory: Option<Arc<dyn Memory>>,
     ) -> Result<Answer, RuntimeError> {
-        if let Some(answered) = self.read_at_once(name, request) {
-            return answered;
-        }
         // What waits is boxed: a read has room for the largest of its parts, and is moved with it.
         let (answer, _) = Box::pin(self.read_for(name, request, memory, None)).await?;
         Ok(answer)
@@ -256,395 +253,5 @@ impl Engine {
             ..answer
         };
         Ok((answer, call.next_instant))
-    }
-}
-
-/// One read on its way.
-struct ReadCall<'a> {
-    engine: &'a Engine,
-    read: &'a Read,
-    plan: &'a ReadPlan,
-    lets: &'a [Option<SelectionPlan>],
-    admission: &'a AllowClauses,
-    now: i64,
-    args: &'a Attributes,
-    request: &'a Request,
-    bound: Attributes,
-    budget: ReadBudget,
-    consumed: Consumed,
-    watched: Option<&'a Watched>,
-    /// For who watches: when time is the next to change one of the rows.
-    next_instant: Option<i64>,
-}
-
-impl<'a> ReadCall<'a> {
-    fn new(engine: &'a Engine, asked: &'a CheckedRequest<'a>, request: &'a Request, budget: ReadBudget) -> Self {
-        ReadCall {
-            engine,
-            read: &asked.planned.read,
-            plan: &asked.planned.plan,
-            lets: &asked.prepared.lets,
-            admission: &asked.prepared.admission,
-            now: asked.now,
-            args: &asked.args,
-            request,
-            bound: Attributes::new(),
-            budget,
-            consumed: Consumed::default(),
-            watched: None,
-            next_instant: None,
-        }
-    }
-
-    /// The plan for the arguments that were sent. What is wrong with the request is said before any row is looked for.
-    fn begin(&self) -> Result<&'a Combination, RuntimeError> {
-        let combination = sent_combination(self.read, self.plan, self.args)?;
-        self.admit()?;
-        Ok(combination)
-    }
-
-    /// The answer that is one row, or that it is missing.
-    fn answer_of(&self, selection: &Selection, row: Option<Attributes>) -> Result<Answer, RuntimeError> {
-        match (row, selection.kind) {
-            (Some(row), _) => self.returned(row).map(|value| self.shaped(value)),
-            (None, SelectionKind::Get { optional: true }) => self.returned_of_nothing(),
-            (None, _) => Err(RuntimeError::NotFound),
-        }
-    }
-
-    /// What few reads ask for is boxed: a call has room for the largest of its parts, and is moved with it.
-    async fn answer(&mut self, cursor: Option<Cursor>, belongs: &CursorScope<'_>) -> Result<Answer, RuntimeError> {
-        let combination = self.begin()?;
-        for (bound, plan) in self.read.lets.iter().zip(self.lets) {
-            self.bind(bound, plan.as_ref()).await?;
-        }
-        self.admit_by_rows()?;
-        if let Some(Err(apart)) = &combination.together {
-            let name = &self.read.name;
-            let message = format!("`{name}` cannot be read in one transaction: {apart}");
-            return Err(RuntimeError::Request(message));
-        }
-        let parts = combination.parts.as_slice();
-        if let Some(each) = &self.read.each {
-            let Some(part) = parts.first() else {
-                return Ok(Answer::default());
-            };
-            return Box::pin(self.each(each, &part.plan)).await;
-        }
-        let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
-        let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let shared = self.read_shared(combination, cursor.as_ref()).await?;
-            let groups = Box::pin(self.groups(parts, None, shared.as_ref(), cursor, belongs));
-            let (value, next) = groups.await?;
-            return Ok(Answer {
-                next,
-                ..self.shaped(value)
-            });
-        };
-        match selection.kind {
-            SelectionKind::Get { .. } => self.get((selection, plan), combination, cursor, belongs).await,
-            SelectionKind::Find => self.find((selection, plan), parts, cursor, belongs).await,
-            SelectionKind::Count => {
-                let value = self.count(selection, plan, None).await?;
-                Ok(self.shaped(value))
-            }
-        }
-    }
-
-    fn shaped(&self, value: Value) -> Answer {
-        Answer {
-            value: Some(value),
-            ..Answer::default()
-        }
-    }
-
-    fn bounds(&self) -> &'a Bounds {
-        self.engine.bounds()
-    }
-
-    fn scope(&self) -> Scope<'_> {
-        Scope {
-            setting: &self.engine.setting,
-            now: self.now,
-            args: self.args,
-            caller: &self.request.caller,
-            attributes: None,
-            row: None,
-            bound: &self.bound,
-        }
-    }
-
-    fn reading<'r>(
-        &'r self,
-        selection: &'r Selection,
-        plan: &'r SelectionPlan,
-        allow: Option<&'r Expr>,
-    ) -> Reading<'r> {
-        Reading {
-            name: &self.read.name,
-            model: &self.engine.model,
-            store: &self.engine.store,
-            scope: self.scope(),
-            selection,
-            plan,
-            allow,
-            consistent: selection.consistent || self.read.consistent.is_some(),
-            requests_max: self.requests_max(),
-            search: self.engine.search.get(),
-            budget: &self.budget,
-        }
-    }
-
-    async fn get(
-        &mut self,
-        (selection, plan): (&'a Selection, &'a SelectionPlan),
-        combination: &'a Combination,
-        cursor: Option<Cursor>,
-        belongs: &CursorScope<'_>,
-    ) -> Result<Answer, RuntimeError> {
-        let allow = self.admission.to_a_row.as_ref();
-        let shared = self.read_shared(combination, cursor.as_ref()).await?;
-        let at_hand = match &shared {
-            Some(shared) => {
-                let reading = self.reading(selection, plan, allow);
-                shared.rows_of(None, &reading, rows_of_get(&reading))?
-            }
-            None => None,
-        };
-        let row = match at_hand {
-            Some(found) => one_of_get(&self.read.name, found.rows)?,
-            None => self.one_row(selection, plan, allow).await?,
-        };
-        let row = match row {
-            Some(row) if combination.parts.len() > 1 => row,
-            row => return self.answer_of(selection, row),
-        };
-        // What `return` makes of the row it makes before anything else is read; the row itself is answered when nobody needs it any more.
-        let made = match &self.read.returns {
-            Return::Usual | Return::Nothing => None,
-            Return::Value(_) | Return::Fields(_) => Some(self.returned_in(self.scope().with_row(&row), Some(&row))?),
-        };
-        let groups = Box::pin(self.groups(&combination.parts, Some(&row), shared.as_ref(), cursor, belongs));
-        let (groups, next) = groups.await?;
-        let mut value = made.unwrap_or(Value::M(row));
-        if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
-            map.extend(groups);
-        }
-        Ok(Answer {
-            next,
-            ..self.shaped(value)
-        })
-    }
-
-    async fn find(
-        &mut self,
-        (selection, plan): (&'a Selection, &'a SelectionPlan),
-        parts: &'a [PartPlan],
-        cursor: Option<Cursor>,
-        belongs: &CursorScope<'_>,
-    ) -> Result<Answer, RuntimeError> {
-        let first = cursor.is_none();
-        let reading = self.reading(selection, plan, self.admission.to_a_row.as_ref());
-        let marked = selection
-            .matching
-            .as_ref()
-            .filter(|matching| !matching.highlight.is_empty());
-        let marked = match marked {
-            Some(matching) => Some((matching, reading.word_query(matching)?)),
-            None => None,
-        };
-        let (found, next) = match first && self.read.empty == Some(404) {
-            true => self.page_with_rows(reading, belongs).await?,
-            false => self.page(reading, cursor, belongs).await?,
-        };
-        self.consumed += found.consumed;
-        if let Some(watched) = self.watched {
-            // Of the rows as they are: `return` may leave out what says when they change.
-            self.next_instant = watched.next_instant(self.engine, &found.rows, self.now);
-        }
-        let with = match parts.len() {
-            0 | 1 => Vec::new(),
-            _ => self.with_each_row(parts, &found.rows).await?,
-        };
-        let marks = marked.map(|(matching, query)| {
-            let marks = found.rows.iter().map(|row| highlights(matching, &query, row));
-            marks.collect::<Vec<Value>>()
-        });
-        let rows = found.rows.into_iter().map(|row| self.returned(row));
-        let mut rows = rows.collect::<Result<Vec<Value>, RuntimeError>>()?;
-        for (row, marks) in rows.iter_mut().zip(marks.into_iter().flatten()) {
-            if let Value::M(row) = row {
-                row.insert(HIGHLIGHTS.to_owned(), marks);
-            }
-        }
-        for (row, groups) in rows.iter_mut().zip(with) {
-            if let Value::M(row) = row {
-                row.extend(groups);
-            }
-        }
-        Ok(Answer {
-            next,
-            ..self.shaped(Value::L(rows))
-        })
-    }
-
-    /// How many rows a page has.
-    fn page_rows(&self) -> Result<usize, RuntimeError> {
-        let asked = self.request.limit.or(self.read.page.map(|page| page as usize));
-        let most = self.bounds().page_rows_max;
-        let page = asked.unwrap_or(self.bounds().page_rows_usual.min(most));
-        match (1..=most).contains(&page) {
-            true => Ok(page),
-            false => Err(RuntimeError::Request(format!("`limit` is from 1 to {most}"))),
-        }
-    }
-
-    /// One page of a list, and the cursor of the next.
-    async fn page(
-        &self,
-        reading: Reading<'_>,
-        cursor: Option<Cursor>,
-        belongs: &CursorScope<'_>,
-    ) -> Result<(FoundRows, Option<String>), RuntimeError> {
-        let page = self.page_rows()?;
-        let given = cursor.as_ref().map_or(0, |cursor| cursor.given);
-        let left = reading
-            .selection
-            .limit
-            .map_or(usize::MAX, |limit| limit.saturating_sub(given) as usize);
-        let onward = cursor.map_or(Onward::Start, |cursor| Onward::At(cursor.positions));
-        let found = reading.page(page.min(left), &onward).await?;
-        let next = self.next(&found, given, left, belongs)?;
-        Ok((found, next))
-    }
-
-    /// The first page of a list that must not be empty. That a page is empty says nothing; that it is the last one does.
-    async fn page_with_rows(
-        &self,
-        reading: Reading<'_>,
-        belongs: &CursorScope<'_>,
-    ) -> Result<(FoundRows, Option<String>), RuntimeError> {
-        let left = reading.selection.limit.map_or(usize::MAX, |limit| limit as usize);
-        let page = self.page_rows()?.min(left);
-        let mut all = reading.page(page, &Onward::Start).await?;
-        while all.rows.is_empty() && all.onward != Onward::End {
-            if all.rounds >= self.bounds().rounds_max {
-                return Err(reading.reads_on_and_on());
-            }
-            reading.budget.check_time(reading.name, reading.bounds())?;
-            let more = reading.page(page, &all.onward).await?;
-            reading.budget.check_rows(reading.name, reading.bounds())?;
-            all.consumed += more.consumed;
-            all.rounds += more.rounds;
-            (all.rows, all.onward) = (more.rows, more.onward);
-        }
-        if all.rows.is_empty() {
-            return Err(RuntimeError::NotFound);
-        }
-        let next = self.next(&all, 0, left, belongs)?;
-        Ok((all, next))
-    }
-
-    fn next(
-        &self,
-        found: &FoundRows,
-        given: u64,
-        left: usize,
-        belongs: &CursorScope<'_>,
-    ) -> Result<Option<String>, RuntimeError> {
-        let Onward::At(positions) = &found.onward else {
-            return Ok(None);
-        };
-        if found.rows.len() >= left {
-            return Ok(None);
-        }
-        let cursor = Cursor {
-            now: self.now,
-            positions: positions.clone(),
-            given: given + found.rows.len() as u64,
-        };
-        self.engine.sealer.seal(&cursor, belongs).map(Some)
-    }
-
-    /// The one row of a selection, if there is one.
-    async fn one_row(
-        &mut self,
-        selection: &Selection,
-        plan: &SelectionPlan,
-        allow: Option<&Expr>,
-    ) -> Result<Option<Attributes>, RuntimeError> {
-        let (row, consumed) = only_row(self.reading(selection, plan, allow)).await?;
-        self.consumed += consumed;
-        Ok(row)
-    }
-
-    /// The answer where a row that may be missing is: nothing, unless `return` makes something of that.
-    fn returned_of_nothing(&self) -> Result<Answer, RuntimeError> {
-        match &self.read.returns {
-            Return::Usual | Return::Nothing => Ok(Answer::default()),
-            Return::Value(_) | Return::Fields(_) => Ok(self.shaped(self.returned_in(self.scope(), None)?)),
-        }
-    }
-
-    /// The answer's shape for one row; for the rows of one element, which `rows` names, there is none.
-    fn returned(&self, row: Attributes) -> Result<Value, RuntimeError> {
-        match &self.read.returns {
-            Return::Usual | Return::Nothing => Ok(Value::M(row)),
-            Return::Value(_) | Return::Fields(_) => self.returned_in(self.scope().with_row(&row), Some(&row)),
-        }
-    }
-
-    /// What `return` gives in a scope.
-    fn returned_in(&self, scope: Scope<'_>, row: Option<&Attributes>) -> Result<Value, RuntimeError> {
-        Ok(match &self.read.returns {
-            Return::Usual | Return::Nothing => row.cloned().map_or(Value::Null, Value::M),
-            Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
-            Return::Fields(fields) => {
-                let mut map = BTreeMap::new();
-                for (name, expr) in fields {
-                    if let Some(value) = evaluate(expr, &scope)? {
-                        map.insert(name.clone(), value);
-                    }
-                }
-                Value::M(map)
-            }
-        })
-    }
-}
-
-/// The plan for the optional arguments that were sent.
-fn sent_combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result<&'p Combination, RuntimeError> {
-    let optional: Vec<&str> = read
-        .args
-        .iter()
-        .filter(|arg| arg.optional && arg.default.is_none() && args.contains_key(&arg.name))
-        .map(|arg| arg.name.as_str())
-        .collect();
-    let known = plan.combinations.iter().find(|known| {
-        known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
-    });
-    known.ok_or_else(|| {
-        let all = plan
-            .combinations
-            .iter()
-            .map(|known| format!("[{}]", known.sent.join(", ")));
-        let all: Vec<String> = all.collect();
-        let read = &read.name;
-        RuntimeError::Request(format!("`{read}` takes these arguments together: {}", all.join(" ")))
-    })
-}
-
-/// The rows that come with a row: to their limit, or all. There is no cursor with which a cut list would go on.
-async fn beside_rows(reading: Reading<'_>, most: usize) -> Result<WholeRows, RuntimeError> {
-    match (reading.selection.kind, reading.selection.limit) {
-        (SelectionKind::Get { .. }, _) => {
-            let (row, consumed) = only_row(reading).await?;
-            Ok(WholeRows {
-                rows: row.into_iter().collect(),
-                consumed,
-            })
-        }
-        (_, None) => all_rows(reading, most).await,
-        (_, Some(_)) => first_rows(reading, most).await,
     }
 }

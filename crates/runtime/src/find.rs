@@ -6,9 +6,10 @@
 //! alone, and asked for no more rows than are wanted, so that nothing is left of it when the page ends. And a range whose place was
 //! left out of a cursor is read anew, and passed over up to the last row that was given (`pass_over`).
 
+mod branches;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::Hasher;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -18,22 +19,21 @@ use singlet_model::Model;
 use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
-use singlet_model::types::Type;
 use singlet_plan::Bounds;
 use singlet_plan::cost::rows_asked;
-use singlet_plan::read::{Query, SelectionPlan};
+use singlet_plan::read::SelectionPlan;
 use singlet_store::{Consumed, PageAnswer, Store};
 
+use self::branches::{Branch, OrderTypes, needs_page, positions, take};
 use crate::budget::{PageStart, ReadBudget, Stretch};
 use crate::by_key::batch_get;
-use crate::cursor::{Passed, Positions, RangePosition};
+use crate::cursor::{Passed, Positions};
 use crate::error::RuntimeError;
 use crate::keyed::{Keyed, KeyedRow};
-use crate::lower;
 use crate::range_rows::{RangeRows, WholeRowFetch, table_key};
 use crate::scope::{Attributes, Scope};
 use crate::searched::SearchIndex;
-use crate::{keys, retry, row};
+use crate::{retry, row};
 
 /// What is read, on what, for whom.
 #[derive(Clone, Copy)]
@@ -90,29 +90,6 @@ pub struct FoundRows {
     pub rounds: usize,
     /// What was consumed.
     pub consumed: Consumed,
-}
-
-/// One alternative of a meaning, with the ranges that answer it.
-struct Branch<'a> {
-    query: &'a Query,
-    entity: &'a Entity,
-    residue: Vec<&'a Expr>,
-    streams: Vec<RangeRows<'a>>,
-    order: OrderTypes,
-}
-
-/// The types of what rows are ordered by, in that order.
-type OrderTypes = Vec<Option<Type>>;
-
-impl Branch<'_> {
-    /// The ranges that are read side by side; where they follow one another, the first that has not ended.
-    fn read_now(&self) -> std::ops::Range<usize> {
-        if !self.query.in_sequence {
-            return 0..self.streams.len();
-        }
-        let first = self.streams.iter().position(|stream| !stream.is_done());
-        first.map_or(0..0, |first| first..first + 1)
-    }
 }
 
 impl<'a> Reading<'a> {
@@ -266,104 +243,6 @@ impl<'a> Reading<'a> {
             consumed: answer.consumed,
             ..FoundRows::default()
         })
-    }
-
-    /// Where the rows after one are, where the selection has one range.
-    ///
-    /// # Errors
-    ///
-    /// Where an expression leaves its range.
-    pub fn after(&self, key: Item) -> Result<Onward, RuntimeError> {
-        let branches = self.open(None)?;
-        let streams = branches.iter().flat_map(|branch| &branch.streams);
-        Ok(Onward::At(Positions {
-            ranges: identity(&branches),
-            each: streams
-                .map(|stream| RangePosition::After(stream.own_part(key.clone())))
-                .collect(),
-            passed: None,
-            searched: None,
-        }))
-    }
-
-    fn open(&self, positions: Option<&Positions>) -> Result<Vec<Branch<'a>>, RuntimeError> {
-        let mut branches = Vec::new();
-        let mut resumed = positions.iter().flat_map(|positions| &positions.each);
-        for query in self.queries()? {
-            let Some(entity) = self.model.entity(query.entity) else {
-                continue;
-            };
-            let split = lower::split_residue(self.model, query, self.scope)?;
-            let ranges = if split.empty {
-                Vec::new()
-            } else {
-                keys::query_ranges(self.model, query, self.scope)?
-            };
-            // The whole rows may have changed since the thin ones were written; a get takes no filter.
-            let exact = !query.follow && ranges.iter().all(|range| range.exact);
-            let mut streams = Vec::with_capacity(ranges.len());
-            for range in ranges {
-                let mut stream = RangeRows::open(self.model, query, range, split.filter.clone());
-                stream.consistent(self.consistent && query.index.is_none());
-                match resumed.next() {
-                    Some(RangePosition::After(key)) => stream.go_on_after(key),
-                    Some(RangePosition::Done) => stream.end(),
-                    Some(RangePosition::Behind) => stream.fall_behind(),
-                    Some(RangePosition::Start) | None => {}
-                }
-                streams.push(stream);
-            }
-            let unfiltered = streams.iter().any(RangeRows::is_unfiltered);
-            branches.push(Branch {
-                query,
-                entity,
-                residue: match (exact, unfiltered) {
-                    (false, _) => query.meaning.iter().collect(),
-                    (true, true) => query.rest.iter().collect(),
-                    (true, false) => split.residue,
-                },
-                order: self.order_types(entity),
-                streams,
-            });
-        }
-        // Positions are told by the number of a range. Where a row that was read first has changed since, the same number is
-        // another range, and going on there would leave rows out.
-        if positions.is_some_and(|positions| positions.ranges != identity(&branches)) {
-            return Err(RuntimeError::Cursor);
-        }
-        let alone = branches.iter().map(|branch| branch.streams.len()).sum::<usize>() == 1;
-        for branch in &mut branches {
-            for stream in &mut branch.streams {
-                // What is checked here drops rows, so that more are read than are wanted.
-                stream.select(branch.query, alone && branch.residue.is_empty());
-            }
-        }
-        Ok(branches)
-    }
-
-    /// The queries of the plan; of several covers of one circle the one with the fewest cells.
-    fn queries(&self) -> Result<Vec<&'a Query>, RuntimeError> {
-        let plan = self.plan;
-        if plan.queries.is_empty() {
-            return Err(RuntimeError::Request("no key answers this read".to_owned()));
-        }
-        if plan.covers.is_empty() {
-            return Ok(plan.queries.iter().collect());
-        }
-        let mut best: Option<(usize, &Query)> = None;
-        for query in plan.queries.iter().chain(&plan.covers) {
-            // A cover with too many cells is no cover.
-            let Ok(count) = keys::range_count(self.model, query, self.scope) else {
-                continue;
-            };
-            if best.is_none_or(|(known, _)| count < known) {
-                best = Some((count, query));
-            }
-        }
-        match best {
-            Some((_, query)) => Ok(vec![query]),
-            None => Err(keys::too_near_a_pole(plan.latitude())),
-        }
     }
 
     /// Reads a page of each range whose next row is not known yet; says how many there were. So many rows were kept before.
@@ -624,40 +503,5 @@ fn rows_needed(wanted: usize, kept: usize, seen: usize) -> u32 {
     match kept {
         0 => u32::MAX,
         _ => u32::try_from(rows.max(wanted)).unwrap_or(u32::MAX),
-    }
-}
-
-/// Whether a range must be read on before the next row is known.
-fn needs_page(branches: &[Branch<'_>]) -> bool {
-    branches
-        .iter()
-        .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
-        .any(RangeRows::needs_page)
-}
-
-fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Attributes> {
-    branches.get_mut(branch)?.streams.get_mut(stream)?.take()
-}
-
-/// Which ranges the branches read, in a number.
-fn identity(branches: &[Branch<'_>]) -> u64 {
-    let mut hasher = crate::digest::Fnv::default();
-    let streams = branches.iter().flat_map(|branch| &branch.streams);
-    streams.for_each(|stream| stream.identify(&mut hasher));
-    hasher.finish()
-}
-
-/// Where each range goes on.
-fn positions(branches: &[Branch<'_>]) -> Positions {
-    let streams = branches.iter().flat_map(|branch| &branch.streams);
-    let place = |stream: &RangeRows<'_>| match stream.is_done() {
-        true => RangePosition::Done,
-        false => stream.position().map_or(RangePosition::Start, RangePosition::After),
-    };
-    Positions {
-        ranges: identity(branches),
-        each: streams.map(place).collect(),
-        passed: None,
-        searched: None,
     }
 }

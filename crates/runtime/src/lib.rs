@@ -39,7 +39,6 @@ mod searched;
 pub mod table;
 mod tallies;
 pub mod typed;
-pub mod values;
 mod write;
 
 pub use audit::{
@@ -71,3 +70,4 @@ pub use singlet_item::{Item, Number, Value};
 pub use singlet_model::Source;
 pub use singlet_plan::Bounds;
 pub use singlet_store::Store;
+pub use singlet_values as values;

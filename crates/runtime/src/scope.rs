@@ -1,13 +1,14 @@
 //! What the names in an expression stand for while an operation runs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
 use jiff::tz::TimeZone;
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{Environment, Evaluated, Look, evaluate_as};
-use singlet_model::expression::{Expr, ExprKind, Word};
+use singlet_model::evaluate::{Environment, evaluate_as};
+use singlet_model::expression::{Expr, Word};
 use singlet_plan::Bounds;
 
 use crate::guard_form::GuardForm;
@@ -159,55 +160,40 @@ impl<'a> Scope<'a> {
 }
 
 impl Environment for Scope<'_> {
-    fn attribute(&self, name: &str) -> Option<Value> {
-        self.attributes?.get(name).cloned()
+    fn attribute(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.attributes?.get(name).map(Cow::Borrowed)
     }
 
-    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
-        match name {
-            ExprKind::Attribute(name) => self.attributes?.get(name),
-            ExprKind::Arg(name) => self.args.get(name),
-            // Whether the caller has shown credentials is no claim.
-            ExprKind::Caller(claim) if claim != "authenticated" => self.caller.claims.get(claim),
-            ExprKind::Setting(name) => self.setting.settings.get(name),
-            ExprKind::Field(of, name) if of.kind == ExprKind::Row => self.row.or(self.attributes)?.get(name),
-            _ => None,
-        }
+    fn row(&self) -> Option<Cow<'_, Value>> {
+        let row = self.row.or(self.attributes)?;
+        Some(Cow::Owned(Value::M(row.clone())))
     }
 
-    fn row(&self) -> Option<Value> {
-        self.row.or(self.attributes).map(|row| Value::M(row.clone()))
+    fn row_field(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.row.or(self.attributes)?.get(name).map(Cow::Borrowed)
     }
 
-    fn row_field(&self, name: &str) -> Option<Value> {
-        self.row.or(self.attributes)?.get(name).cloned()
+    fn arg(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.args.get(name).map(Cow::Borrowed)
     }
 
-    fn arg(&self, name: &str) -> Option<Value> {
-        self.args.get(name).cloned()
-    }
-
-    fn caller(&self, claim: &str) -> Option<Value> {
+    fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
         match claim {
-            "authenticated" => Some(Value::Bool(self.caller.authenticated)),
-            claim => self.caller.claims.get(claim).cloned(),
+            "authenticated" => Some(Cow::Owned(Value::Bool(self.caller.authenticated))),
+            claim => self.caller.claims.get(claim).map(Cow::Borrowed),
         }
     }
 
-    fn setting(&self, name: &str) -> Option<Value> {
-        self.setting.settings.get(name).cloned()
+    fn setting(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.setting.settings.get(name).map(Cow::Borrowed)
     }
 
-    fn bound(&self, name: &str) -> Option<Value> {
-        self.bound.get(name).cloned()
+    fn bound(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.bound.get(name).map(Cow::Borrowed)
     }
 
-    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
-        Ok(look.at(self.bound.get(name)))
-    }
-
-    fn word(&self, word: Word) -> Option<Value> {
-        self.bound.get(word.as_str()).cloned()
+    fn word(&self, word: Word) -> Option<Cow<'_, Value>> {
+        self.bound.get(word.as_str()).map(Cow::Borrowed)
     }
 
     fn now(&self) -> i64 {

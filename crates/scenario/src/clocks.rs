@@ -1,7 +1,7 @@
 //! Instants and spans of time as scenarios write them.
 
 use singlet_model::evaluate::time;
-use singlet_runtime::values;
+use singlet_values as values;
 
 /// `2026-03-10T09:00:00Z` in epoch milliseconds.
 pub(crate) fn instant_millis(text: &str) -> Option<i64> {

@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use singlet_model::node::Node;
 use singlet_model::text::Text;
 use singlet_model::{Diagnostic, Model, Span};
-use singlet_runtime::{Attributes, AuditDepth, audit_rows, values};
+use singlet_runtime::{Attributes, AuditDepth, audit_rows};
+use singlet_values as values;
 
 use crate::client::{self, ClientRequest, Reply};
 use crate::compare::{compare_answer, other_answer, quoted_value};

@@ -13,10 +13,11 @@ use singlet_changes::{
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
 use singlet_model::Model;
-use singlet_runtime::{Attributes, Engine, put_claim, table, values};
+use singlet_runtime::{Attributes, Engine, put_claim, table};
 use singlet_search::{IndexPlace, SearchFollower};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
+use singlet_values as values;
 use tokio::task::JoinHandle;
 
 use crate::error::ScenarioError;

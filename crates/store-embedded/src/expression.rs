@@ -3,8 +3,8 @@
 //! What is surely short is counted only. What may be too long is rendered, so that the bound is exact and the refusal that of every
 //! other store.
 
-use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
-use singlet_store::render::{EXPRESSION_OPERATORS_MAX, IN_OPTIONS_MAX, Renderer};
+use singlet_item::limits::{EXPRESSION_OPERATORS_MAX, EXPRESSION_SIZE_BYTES_MAX, IN_OPERANDS_MAX};
+use singlet_store::render::Renderer;
 use singlet_store::well_formed::{self, Malformed};
 use singlet_store::{Condition, KeyRange, Operand, Path, Result, Segment, SetOperand, SetValue, StoreError, Update};
 
@@ -137,7 +137,7 @@ impl Length {
             Condition::Compare { left, right, .. } => self.operands([left, right]),
             Condition::Between { operand, low, high } => self.operands([operand, low, high]),
             Condition::In { operand, options } => {
-                (1..=IN_OPTIONS_MAX).contains(&options.len()) && self.operands(std::iter::once(operand).chain(options))
+                (1..=IN_OPERANDS_MAX).contains(&options.len()) && self.operands(std::iter::once(operand).chain(options))
             }
             Condition::Exists(path) | Condition::NotExists(path) => {
                 self.path(path);

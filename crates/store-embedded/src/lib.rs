@@ -230,6 +230,10 @@ impl Store for EmbeddedStore {
         reads::get(self.catalogue(), &self.snapshot(), request)
     }
 
+    fn gives_at_once(&self) -> bool {
+        true
+    }
+
     fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {
         Some(reads::get(self.catalogue(), &self.snapshot(), request))
     }

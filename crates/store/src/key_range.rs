@@ -81,6 +81,7 @@ impl SortRange {
     }
 
     /// From the value on, included.
+    #[cfg(any(test, feature = "conformance"))]
     pub(crate) fn greater_or_equal(value: impl Into<Value>) -> Self {
         Self::GreaterOrEqual(value.into())
     }

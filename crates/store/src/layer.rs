@@ -43,6 +43,10 @@ macro_rules! passed_on {
 
         #[async_trait]
         impl<L: StoreLayer> Store for L {
+            fn gives_at_once(&self) -> bool {
+                self.passes_at_once() && self.beneath().gives_at_once()
+            }
+
             fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {
                 if !self.passes_at_once() {
                     return None;

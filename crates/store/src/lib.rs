@@ -70,6 +70,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Reads one item by its key. An item that is not there is an answer, not an error.
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer>;
 
+    /// Whether [`Store::get_at_once`] may answer: who makes a request only to try it need not make one where it never does.
+    fn gives_at_once(&self) -> bool {
+        false
+    }
+
     /// The same where nobody has to wait for it, as a plain call. None where the answer may take a while, or where what lies in front
     /// of a store must see every call: then [`Store::get`] answers.
     fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {

@@ -18,11 +18,6 @@ use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The most operators and functions of one expression.
-pub const EXPRESSION_OPERATORS_MAX: usize = 300;
-/// The most options of one `IN`.
-pub const IN_OPTIONS_MAX: usize = 100;
-
 /// Collects the placeholders of all expressions of one request.
 #[derive(Debug, Default)]
 pub struct Renderer {

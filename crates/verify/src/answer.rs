@@ -12,7 +12,8 @@ use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, evaluate_bou
 use singlet_model::expression::{Expr, ExprKind, Word};
 use singlet_model::model::{Each, Let, LetValue, Read, Return, Selection, SelectionKind};
 use singlet_model::types::EntityId;
-use singlet_runtime::{Attributes, Bounds, Scope, values};
+use singlet_runtime::{Attributes, Bounds, Scope};
+use singlet_values as values;
 
 use crate::bench::Row;
 use crate::oracle::{self, Question};

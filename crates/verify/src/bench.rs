@@ -8,10 +8,9 @@ use singlet_model::model::{LetValue, Read, Selection, SelectionKind};
 use singlet_model::{Model, Source};
 use singlet_plan::cost::Worked;
 use singlet_plan::read::{Combination, Why, plan_selection, plan_text};
-use singlet_runtime::{
-    Answer, Attributes, Bounds, Caller, Engine, Request, RuntimeError, Scope, Setting, load, table, values,
-};
+use singlet_runtime::{Answer, Attributes, Bounds, Caller, Engine, Request, RuntimeError, Scope, Setting, load, table};
 use singlet_store::{KeyRange, SortRange, Store};
+use singlet_values as values;
 
 use crate::answer::{OracleRefusal, meant_read};
 use crate::metered::Metered;

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde_json::Value as Json;
 use singlet_item::Value;
-use singlet_runtime::{Attributes, Bounds, values};
+use singlet_runtime::{Attributes, Bounds};
+use singlet_values as values;
 
 use crate::bench::{BenchGiven, Case, Row};
 

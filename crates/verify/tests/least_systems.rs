@@ -16,9 +16,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use singlet_model::{Model, Source};
-use singlet_runtime::{Attributes, Caller, Engine, Request, Scope, Value, load, row, values};
+use singlet_runtime::{Attributes, Caller, Engine, Request, Scope, Value, load, row};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
+use singlet_values as values;
 use singlet_verify::bench::Row;
 use singlet_verify::least::answers::least_answer;
 use singlet_verify::{Bench, Case};

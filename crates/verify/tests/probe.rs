@@ -16,9 +16,10 @@ use std::time::Instant;
 
 use singlet_model::types::Type;
 use singlet_model::{Model, Source};
-use singlet_runtime::{Attributes, values};
+use singlet_runtime::Attributes;
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
+use singlet_values as values;
 use singlet_verify::probe::{self, Kind, Options, Report, Subject};
 
 fn memory() -> Arc<dyn Store> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use singlet_item::{Item, Value};
-use singlet_runtime::values::to_json;
+use singlet_values::to_json;
 
 use super::damages::{Damage, PLANTED};
 use super::place;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use singlet_runtime::{Attributes, Caller, Engine, RuntimeError, WriteRequest, values};
+use singlet_runtime::{Attributes, Caller, Engine, RuntimeError, WriteRequest};
+use singlet_values as values;
 use tokio::task::JoinHandle;
 
 use super::support::NOW;

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use singlet_item::{Item, Value};
 use singlet_model::model::Tick;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, ChangedRow};
 use singlet_store::{DeleteRequest, Store, StreamEvent, StreamRecord};
+use singlet_values::json_text;
 
 use super::fire::REACHED;
 use super::retries::Tries;

@@ -2,8 +2,8 @@
 
 use singlet_item::{Item, Value};
 use singlet_model::model::{WEBHOOK_BODY_BYTES_MAX, Webhook};
-use singlet_runtime::values::json_text;
 use singlet_runtime::{ChangedRow, Engine, RuntimeError};
+use singlet_values::json_text;
 
 use crate::change::{ChangeId, at_text};
 use crate::followers::{number, number_value};

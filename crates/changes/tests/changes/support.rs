@@ -6,10 +6,11 @@ use serde_json::Value as Json;
 use singlet_changes::{Change, ChangeDecoder, ChangeSource, Decoded, Followers, Misfit};
 use singlet_item::Item;
 use singlet_model::Source;
-use singlet_runtime::values::Tree;
-use singlet_runtime::{Attributes, Caller, Engine, RuntimeError, WriteRequest, Written, table, values};
+use singlet_runtime::{Attributes, Caller, Engine, RuntimeError, WriteRequest, Written, table};
 use singlet_store::{DeleteRequest, PutRequest, Store, StreamPosition, StreamRecord, StreamRequest};
 use singlet_store_embedded::EmbeddedStore;
+use singlet_values as values;
+use singlet_values::Tree;
 
 /// 2026-11-16T12:00:00Z, long ago for the store: what expires by it has expired.
 pub const NOW: i64 = 1_794_830_400_000;
@@ -77,7 +78,8 @@ impl System {
                 sent.insert(name.clone(), singlet_item::Value::Null);
                 continue;
             }
-            let tree = Tree::parse(&value.to_string()).unwrap();
+            let text = value.to_string();
+            let tree = Tree::parse(&text).unwrap();
             sent.insert(name.clone(), values::from_tree(&tree, &arg.ty).unwrap());
         }
         let request = WriteRequest {

@@ -8,11 +8,11 @@ use serde_json::{Value as Json, json};
 use singlet_changes::{FollowError, TALLIES_FOLLOWER, TallyFollower, ask_for_figures, forget_unneeded, tally_states};
 use singlet_item::{Item, Value};
 use singlet_model::Source;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError};
 use singlet_store::{ErrorKind, ScanRequest, Store};
 use singlet_store_embedded::Retention;
 use singlet_testing::DyingStore;
+use singlet_values::json_text;
 
 use crate::lost_answers::LostAnswers;
 use crate::support::{NOW, System, followers_of, item};

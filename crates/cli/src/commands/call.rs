@@ -8,8 +8,8 @@ use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::expression::ExprKind;
 use singlet_plan::show::expression_in;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Answer, Attributes, Caller, Engine, Request, RuntimeError, TableUse, WriteRequest, Written};
+use singlet_values::json_text;
 
 use super::load::text_of;
 use crate::model::{self, ErrorArgs};

@@ -7,7 +7,8 @@ use clap::Args;
 use singlet_http::auth::LocalToken;
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_runtime::{Attributes, put_claim, values};
+use singlet_runtime::{Attributes, put_claim};
+use singlet_values as values;
 
 use super::serve::{DATA_FOLDER, bundled, secret};
 use crate::model::{self, fail};

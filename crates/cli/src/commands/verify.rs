@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value as Json, json};
 use singlet_model::{Diagnostic, Diagnostics, Model, Source};
-use singlet_runtime::{Attributes, values};
+use singlet_runtime::Attributes;
 use singlet_scenario::{File, Outcome};
+use singlet_values as values;
 use singlet_verify::probe::{self, Options, Report};
 
 use crate::place::Place;

@@ -8,7 +8,7 @@ use futures_util::stream;
 use percent_encoding::percent_decode_str;
 use singlet_model::model::Entity;
 use singlet_runtime::Attributes;
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 use std::sync::Arc;
 
 use super::rows::{Pages, RowsAsked};

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::model::{Argument, ParamValue, Route};
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 
 use crate::answer::ConsoleError;
 use crate::arguments::{CallerAsked, arguments};

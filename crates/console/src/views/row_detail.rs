@@ -8,9 +8,9 @@ use singlet_model::Model;
 use singlet_model::evaluate::geo::Place;
 use singlet_model::model::{Entity, KeyChoice, KeyTemplate, PartFunction};
 use singlet_plan::show::expression_in;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, row};
 use singlet_store::GetRequest;
+use singlet_values::json_text;
 
 use super::rows::Shown;
 use crate::answer::ConsoleError;

@@ -6,9 +6,9 @@ use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_runtime::load::{entity_of_item, is_of_singlet};
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Engine, row};
 use singlet_store::{KeyRange, PageAnswer, QueryRequest, ScanRequest};
+use singlet_values::json_text;
 
 use crate::answer::ConsoleError;
 use crate::routes::Asking;

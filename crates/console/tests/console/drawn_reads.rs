@@ -9,9 +9,9 @@ use singlet_model::model::Stored;
 use singlet_plan::plan_json;
 use singlet_plan::read::plan_read;
 use singlet_runtime::load::entity_of_item;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Engine, Request, load, row};
 use singlet_store::{ScanRequest, Store};
+use singlet_values::json_text;
 use singlet_verify::generate;
 
 use crate::running::{Options, Running, block_on, start, system};

@@ -8,10 +8,10 @@ use fastrand::Rng;
 use serde_json::{Value as Json, json};
 use singlet_item::{Item, Value};
 use singlet_model::model::StepKind;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Engine, Precondition, Scope, WriteRequest};
 use singlet_store::{ScanRequest, Store};
 use singlet_store_embedded::EmbeddedStore;
+use singlet_values::json_text;
 use singlet_verify::generate::writes;
 use singlet_verify::writes::{Draw, ExpectedOutcome, WriteSequence, dump};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_item::Value;
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 
 /// The rows that a watcher has been told, in their order.
 #[derive(Debug, Default)]

@@ -1,10 +1,11 @@
 //! The end of a service under load.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::client::{connect, parse};
+use crate::client::{connect, parse, send};
 use crate::running::{Options, start};
 
 /// Every request whose bytes the service has taken is answered whole; then nobody is let in.
@@ -23,7 +24,7 @@ fn what_has_begun_is_answered_and_nothing_else_is_taken() {
         for _ in 0..8 {
             scope.spawn(|| {
                 loop {
-                    let Ok(mut stream) = std::net::TcpStream::connect(address) else {
+                    let Ok(mut stream) = TcpStream::connect(address) else {
                         return;
                     };
                     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -53,6 +54,14 @@ fn what_has_begun_is_answered_and_nothing_else_is_taken() {
     assert_eq!(cut.load(Ordering::Relaxed), 0);
 }
 
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let patience = Instant::now();
+    while !holds() {
+        assert!(patience.elapsed() < Duration::from_secs(20), "not yet: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A request that is half sent when the end is asked for is still taken.
 #[test]
 fn a_body_on_its_way_is_waited_for() {
@@ -68,9 +77,15 @@ fn a_body_on_its_way_is_waited_for() {
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    std::thread::sleep(Duration::from_millis(200));
+    let address = running.address;
+    // The request for the figures is under way itself.
+    let is_begun = || {
+        let figures = send(address, "GET", "/metrics", &[], b"").text();
+        figures.lines().any(|line| line == "singlet_requests_in_flight 2")
+    };
+    wait_until("the request is begun", is_begun);
     running.ask_to_end();
-    std::thread::sleep(Duration::from_millis(200));
+    wait_until("nobody is let in", || TcpStream::connect(address).is_err());
     stream.write_all(body.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();

@@ -4,6 +4,7 @@
     reason = "a type that is forgotten must not compile"
 )]
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use singlet_item::Value;
@@ -11,7 +12,7 @@ use singlet_item::key::Domain;
 
 use super::convert::set_of;
 use super::time::without_words;
-use super::{EvaluateError, list_elements, time};
+use super::{EvaluateError, elements_of, list_elements, time};
 use crate::expression::BinaryOp;
 use crate::types::Type;
 
@@ -77,7 +78,7 @@ pub(super) fn compare_values(
         BinaryOp::Ge => Ok(ordered()?.is_some_and(Ordering::is_ge)),
         BinaryOp::In => {
             let element = b_ty.element().unwrap_or(b_ty);
-            for candidate in list_elements(b.clone()) {
+            for candidate in elements_of(Cow::Borrowed(b)) {
                 if equal((a, a_ty), (&candidate, element))? {
                     return Ok(true);
                 }

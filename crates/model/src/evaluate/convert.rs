@@ -4,6 +4,7 @@
     reason = "a type that is forgotten must not compile"
 )]
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use singlet_item::{Number, Value};
@@ -70,11 +71,19 @@ pub fn convert(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateEr
     }
 }
 
-/// Whether a value that is no list, set or map is in the form of a type as it is.
-pub(super) fn stays(value: &Value, from: &Type, to: &Type) -> bool {
+/// As [`convert`], of a value that may be borrowed, and stays so where it has that form.
+pub(super) fn converted<'v>(value: Cow<'v, Value>, from: &Type, to: &Type) -> Result<Cow<'v, Value>, EvaluateError> {
+    match stays(&value, from, to) {
+        true => Ok(value),
+        false => convert(value.into_owned(), from, to).map(Cow::Owned),
+    }
+}
+
+/// Whether a value is in the form of another type as it is.
+fn stays(value: &Value, from: &Type, to: &Type) -> bool {
     let is_plain = matches!(value, Value::S(_) | Value::N(_) | Value::Bool(_) | Value::B(_));
     let (from, to) = (without_words(from), without_words(to));
-    is_plain && (!to.is_instant() || from == to) && to.element().is_none()
+    std::ptr::eq(from, to) || (is_plain && to.element().is_none() && !to.is_instant()) || from == to
 }
 
 /// The entries of a map, each in the form of its type.
@@ -88,8 +97,7 @@ fn by_name<'t>(value: Value, types: impl Fn(&str) -> Option<(&'t Type, &'t Type)
 }
 
 /// The form in which a value of a type is shown: the instant of the operation as a time.
-pub(super) fn shown_type(ty: &Type) -> std::borrow::Cow<'_, Type> {
-    use std::borrow::Cow;
+pub(super) fn shown_type(ty: &Type) -> Cow<'_, Type> {
     let now = |ty: &Type| ty == &Type::Now;
     if now(ty) {
         return Cow::Owned(Type::Time);

@@ -4,6 +4,7 @@
     reason = "a function or a type that is forgotten must not compile"
 )]
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +12,7 @@ use singlet_item::{Number, Value};
 
 use super::geo::Place;
 use super::time::{self, Duration};
-use super::{EvaluateError, Evaluated, Evaluator, compare, convert, has_unknown, list_elements};
+use super::{EvaluateError, Evaluated, Evaluator, compare, convert, elements_of, has_unknown};
 use crate::expression::{BinaryOp, EachOp, Expr, ExprKind, FunctionId};
 use crate::types::Type;
 
@@ -89,7 +90,7 @@ pub(super) fn call_function<'a>(
     }
 }
 
-type Typed<'t> = (Value, &'t Type);
+type Typed<'t> = (Cow<'t, Value>, &'t Type);
 
 /// A function of values that are all there.
 fn of_values(
@@ -102,7 +103,7 @@ fn of_values(
     let one = || values.first().ok_or_else(|| unfit(function));
     let text = || one()?.0.as_str().ok_or_else(|| unfit(function));
     let number = || one()?.0.as_number().ok_or_else(|| unfit(function));
-    let second = || values.get(1).map(|(value, _)| value).ok_or_else(|| unfit(function));
+    let second = || values.get(1).map(|(value, _)| &**value).ok_or_else(|| unfit(function));
     let second_text = || second()?.as_str().ok_or_else(|| unfit(function));
     let place = |value: &Value| Place::from_value(value).ok_or_else(|| unfit(function));
     let counted = |unit: i64| Ok(Duration::counted(number()?, unit)?.to_value());
@@ -121,13 +122,11 @@ fn of_values(
         FunctionId::Month => Value::S(day()?.chars().take(MONTH_CHARS).collect()),
         FunctionId::Year => year(&day()?).ok_or_else(|| unfit(function))?,
         FunctionId::Date => Value::S(time::parse_day(text()?)?.to_string()),
-        FunctionId::Numbered => numbered(one()?.0.clone()),
-        FunctionId::Flat => Value::L(
-            list_elements(one()?.0.clone())
-                .into_iter()
-                .flat_map(list_elements)
-                .collect(),
-        ),
+        FunctionId::Numbered => numbered(&one()?.0),
+        FunctionId::Flat => {
+            let lists = elements_of(Cow::Borrowed(&*one()?.0)).into_iter();
+            Value::L(lists.flat_map(elements_of).map(Cow::into_owned).collect())
+        }
         FunctionId::Rank => one().and_then(|(value, ty)| rank(value, ty).ok_or_else(|| unfit(function)))?,
         FunctionId::Min => return extreme(Ordering::Less, function, values, expr),
         FunctionId::Max => return extreme(Ordering::Greater, function, values, expr),
@@ -201,7 +200,7 @@ fn test<'a>(
 ) -> Result<Option<bool>, EvaluateError> {
     let mut looked_at = Vec::with_capacity(args.len());
     for arg in args {
-        match evaluator.looked_at(arg)? {
+        match evaluator.value(arg)? {
             Some(value) => looked_at.push(value),
             None => return Ok(Some(false)),
         }
@@ -255,9 +254,12 @@ fn rounded<'a>(evaluator: &mut Evaluator<'a>, args: &'a [Expr]) -> Evaluated {
     Ok(Some(Value::N(number.round(decimals))))
 }
 
+/// An element, and what it gave.
+type ElementResult<'e> = (Cow<'e, Value>, Option<Cow<'e, Value>>);
+
 /// What a function over a list makes of what each element gave.
-pub(super) fn fold_list(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Evaluated {
-    let is = |value: &Option<Value>, truth: bool| value.as_ref().and_then(Value::as_bool) == Some(truth);
+pub(super) fn fold_list(op: EachOp, results: Vec<ElementResult<'_>>) -> Evaluated {
+    let is = |value: &Option<Cow<'_, Value>>, truth: bool| value.as_deref().and_then(Value::as_bool) == Some(truth);
     let unknown = || results.iter().any(|(_, value)| value.is_none());
     Ok(Some(match op {
         EachOp::Exists => match results.iter().any(|(_, value)| is(value, true)) {
@@ -277,12 +279,15 @@ pub(super) fn fold_list(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Eva
         {
             return Ok(None);
         }
-        EachOp::Map => Value::L(results.into_iter().filter_map(|(_, value)| value).collect()),
+        EachOp::Map => {
+            let values = results.into_iter().filter_map(|(_, value)| value);
+            Value::L(values.map(Cow::into_owned).collect())
+        }
         EachOp::Filter => Value::L(
             results
                 .into_iter()
                 .filter(|(_, value)| is(value, true))
-                .map(|(element, _)| element)
+                .map(|(element, _)| element.into_owned())
                 .collect(),
         ),
         EachOp::Sum => return sum(results).map(Some),
@@ -290,7 +295,7 @@ pub(super) fn fold_list(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Eva
     }))
 }
 
-fn sum(results: Vec<(Value, Option<Value>)>) -> Result<Value, EvaluateError> {
+fn sum(results: Vec<ElementResult<'_>>) -> Result<Value, EvaluateError> {
     let mut total = Number::ZERO;
     for value in results.into_iter().filter_map(|(_, value)| value) {
         let number = value
@@ -303,17 +308,17 @@ fn sum(results: Vec<(Value, Option<Value>)>) -> Result<Value, EvaluateError> {
 }
 
 /// Groups in order of first appearance.
-fn grouped(results: Vec<(Value, Option<Value>)>) -> Value {
+fn grouped(results: Vec<ElementResult<'_>>) -> Value {
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     let mut places: HashMap<Value, usize> = HashMap::new();
     for (element, key) in results {
         let Some(key) = key else { continue };
-        let place = *places.entry(key).or_insert_with_key(|key| {
+        let place = *places.entry(key.into_owned()).or_insert_with_key(|key| {
             groups.push((key.clone(), Vec::new()));
             groups.len() - 1
         });
         if let Some((_, rows)) = groups.get_mut(place) {
-            rows.push(element);
+            rows.push(element.into_owned());
         }
     }
     let group = |(key, rows)| {
@@ -325,12 +330,13 @@ fn grouped(results: Vec<(Value, Option<Value>)>) -> Value {
     Value::L(groups.into_iter().map(group).collect())
 }
 
-fn numbered(list: Value) -> Value {
-    let numbered = list_elements(list).into_iter().zip(1_i64..).map(|(value, number)| {
+fn numbered(list: &Value) -> Value {
+    let elements = elements_of(Cow::Borrowed(list)).into_iter();
+    let numbered = elements.zip(1_i64..).map(|(value, number)| {
         let number = Value::N(Number::from(number));
         Value::M(BTreeMap::from([
             ("number".to_owned(), number),
-            ("value".to_owned(), value),
+            ("value".to_owned(), value.into_owned()),
         ]))
     });
     Value::L(numbered.collect())
@@ -341,7 +347,7 @@ fn is_of_nothing(function: FunctionId, values: &[Typed<'_>]) -> bool {
     matches!(function, FunctionId::Min | FunctionId::Max)
         && values
             .iter()
-            .all(|(value, ty)| ty.element().is_some() && list_elements(value.clone()).is_empty())
+            .all(|(value, ty)| ty.element().is_some() && elements_of(Cow::Borrowed(value)).is_empty())
 }
 
 /// The least or the greatest of some values, or of lists of them, in the form of the whole.
@@ -349,8 +355,8 @@ fn extreme(wanted: Ordering, function: FunctionId, values: &[Typed<'_>], expr: &
     let mut best: Option<Typed<'_>> = None;
     for (value, ty) in values {
         let (all, ty) = match ty.element() {
-            Some(element) => (list_elements(value.clone()), element),
-            None => (vec![value.clone()], *ty),
+            Some(element) => (elements_of(Cow::Borrowed(value)), element),
+            None => (vec![Cow::Borrowed(&**value)], *ty),
         };
         for value in all {
             let better = match &best {
@@ -363,7 +369,7 @@ fn extreme(wanted: Ordering, function: FunctionId, values: &[Typed<'_>], expr: &
         }
     }
     let (value, ty) = best.ok_or_else(|| unfit(function))?;
-    convert::convert(value, ty, &expr.ty)
+    convert::converted(value, ty, &expr.ty).map(Cow::into_owned)
 }
 
 fn size(value: &Value, function: FunctionId) -> Result<i64, EvaluateError> {

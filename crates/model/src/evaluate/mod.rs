@@ -39,46 +39,42 @@ use singlet_item::{Number, Value};
 use crate::expression::{BinaryOp, EachOp, Expr, ExprKind, Literal, Word};
 use crate::types::{EntityId, Type};
 
-/// What the names in an expression stand for.
+/// What the names in an expression stand for. Whoever has a value lends it: an expression that only looks takes no copy.
 pub trait Environment {
     /// An attribute of the row in scope.
-    fn attribute(&self, name: &str) -> Option<Value>;
+    fn attribute(&self, name: &str) -> Option<Cow<'_, Value>>;
     /// The row that `row` names, as a map.
-    fn row(&self) -> Option<Value>;
+    fn row(&self) -> Option<Cow<'_, Value>>;
     /// An attribute of the row that `row` names. Who has the row at hand takes no copy of all of it.
-    fn row_field(&self, name: &str) -> Option<Value> {
-        self.row().and_then(|row| field(&row, name))
+    fn row_field(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.row().and_then(|row| field(row, name))
     }
     /// An argument.
-    fn arg(&self, name: &str) -> Option<Value>;
+    fn arg(&self, name: &str) -> Option<Cow<'_, Value>>;
     /// A claim of the caller; `authenticated` is a bool.
-    fn caller(&self, claim: &str) -> Option<Value>;
+    fn caller(&self, claim: &str) -> Option<Cow<'_, Value>>;
     /// A value given at deployment.
-    fn setting(&self, name: &str) -> Option<Value>;
+    fn setting(&self, name: &str) -> Option<Cow<'_, Value>>;
     /// A bound name; rows are maps.
-    fn bound(&self, name: &str) -> Option<Value>;
-    /// What a bare name or an attribute of `row` stands for, where it lies there as it is: whoever only looks at it takes no copy. None says nothing.
-    fn in_place(&self, _name: &ExprKind) -> Option<&Value> {
-        None
-    }
+    fn bound(&self, name: &str) -> Option<Cow<'_, Value>>;
     /// What is looked at in a bound name. Who reads rows only when they are looked at learns here what is.
     ///
     /// # Errors
     ///
     /// Where a row must be read first.
-    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
-        Ok(look.at(self.bound(name).as_ref()))
+    fn look_at(&self, name: &str, look: Look<'_>) -> Borrowed<'_> {
+        Ok(self.bound(name).and_then(|value| look.within(value)))
     }
     /// What is looked at in the row with that key; nothing of it is there where it is absent.
     ///
     /// # Errors
     ///
     /// Where the row must be read first, or is missing and more than its presence is asked for.
-    fn row_by_key(&self, _entity: EntityId, _key: &[KeyValue<'_>], _look: Look<'_>) -> Evaluated {
+    fn row_by_key(&self, _entity: EntityId, _key: &[KeyValue<'_>], _look: Look<'_>) -> Borrowed<'_> {
         Err(EvaluateError::NeedsStore)
     }
     /// A word that only some places know.
-    fn word(&self, word: Word) -> Option<Value>;
+    fn word(&self, word: Word) -> Option<Cow<'_, Value>>;
     /// The instant of the operation, in epoch milliseconds.
     fn now(&self) -> i64;
     /// The model's zone.
@@ -99,24 +95,24 @@ pub enum Look<'n> {
 }
 
 impl Look<'_> {
-    /// What is seen of a value, if there is one. No more of it is copied: of one that is only looked for, that it is there.
-    pub fn at(self, value: Option<&Value>) -> Option<Value> {
+    /// What is seen of a value: of one that is only looked for, that it is there.
+    pub fn within(self, value: Cow<'_, Value>) -> Option<Cow<'_, Value>> {
         match self {
-            Look::Whole => value.cloned(),
-            Look::Field(name) => value.and_then(|value| field(value, name)),
-            Look::Presence => value.map(|value| match value.is_null() {
+            Look::Whole => Some(value),
+            Look::Field(name) => field(value, name),
+            Look::Presence => Some(Cow::Owned(match value.is_null() {
                 true => Value::Null,
                 false => Value::Bool(true),
-            }),
+            })),
         }
     }
 
     /// What is seen of a row that is there.
-    pub fn at_row(self, row: &BTreeMap<String, Value>) -> Option<Value> {
+    pub fn within_row(self, row: &BTreeMap<String, Value>) -> Option<Cow<'_, Value>> {
         match self {
-            Look::Whole => Some(Value::M(row.clone())),
-            Look::Field(name) => row.get(name).cloned(),
-            Look::Presence => Some(Value::Bool(true)),
+            Look::Whole => Some(Cow::Owned(Value::M(row.clone()))),
+            Look::Field(name) => row.get(name).map(Cow::Borrowed),
+            Look::Presence => Some(Cow::Owned(Value::Bool(true))),
         }
     }
 }
@@ -155,6 +151,9 @@ impl std::error::Error for EvaluateError {}
 
 /// A value, or `None` for absent.
 pub type Evaluated = Result<Option<Value>, EvaluateError>;
+
+/// A value, or `None` for absent; borrowed where it lies in what the names stand for.
+pub type Borrowed<'e> = Result<Option<Cow<'e, Value>>, EvaluateError>;
 
 /// Computes an expression, for whoever shows or stores it: the operation's instant is a time.
 ///
@@ -195,7 +194,7 @@ pub fn evaluate_bound(expr: &Expr, environment: &dyn Environment) -> Evaluated {
     let value = evaluator.value(expr)?;
     Ok(match evaluator.is_unknown(expr, value.is_none())? {
         true => Some(Value::Null),
-        false => value,
+        false => value.map(Cow::into_owned),
     })
 }
 
@@ -206,8 +205,7 @@ pub fn evaluate_bound(expr: &Expr, environment: &dyn Environment) -> Evaluated {
 ///
 /// As [`evaluate`].
 pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Evaluated {
-    let value = Evaluator::new(environment).settled(expr)?;
-    value.map(|value| convert(value, &expr.ty, ty)).transpose()
+    Ok(evaluate_borrowed(expr, ty, environment)?.map(Cow::into_owned))
 }
 
 /// Computes an expression as [`evaluate_as`] does; borrowed where the value lies there in that form.
@@ -215,21 +213,15 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Eva
 /// # Errors
 ///
 /// As [`evaluate`].
-pub fn evaluate_in_place<'e>(
-    expr: &Expr,
-    ty: &Type,
-    environment: &'e dyn Environment,
-) -> Result<Option<Cow<'e, Value>>, EvaluateError> {
-    match environment.in_place(&expr.kind) {
-        Some(value) if convert::stays(value, &expr.ty, ty) => Ok(Some(Cow::Borrowed(value))),
-        _ => Ok(evaluate_as(expr, ty, environment)?.map(Cow::Owned)),
-    }
+pub fn evaluate_borrowed<'e>(expr: &'e Expr, ty: &Type, environment: &'e dyn Environment) -> Borrowed<'e> {
+    let value = Evaluator::new(environment).settled(expr)?;
+    value.map(|value| convert::converted(value, &expr.ty, ty)).transpose()
 }
 
 pub(super) struct Evaluator<'a> {
     environment: &'a dyn Environment,
     /// Elements of the lists that are being looked through, the innermost last.
-    variables: Vec<(&'a str, Value)>,
+    variables: Vec<(&'a str, Cow<'a, Value>)>,
     /// Whether the whole is bound to a name: what is unknown in it stays so.
     binds: bool,
 }
@@ -243,22 +235,22 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn value(&mut self, expr: &'a Expr) -> Evaluated {
+    pub(super) fn value(&mut self, expr: &'a Expr) -> Borrowed<'a> {
         let environment = self.environment;
         Ok(match &expr.kind {
-            ExprKind::Literal(literal) => literal_value(literal),
+            ExprKind::Literal(literal) => literal_value(literal).map(Cow::Owned),
             ExprKind::Attribute(name) => present(environment.attribute(name)),
             ExprKind::Row => environment.row(),
             ExprKind::Arg(name) => present(environment.arg(name)),
             ExprKind::Caller(claim) => present(environment.caller(claim)),
-            ExprKind::Now => Some(Value::N(Number::from(environment.now()))),
-            ExprKind::Today => Some(Value::S(time::day_of(environment.now(), environment.zone())?)),
+            ExprKind::Now => computed(Value::N(Number::from(environment.now()))),
+            ExprKind::Today => computed(Value::S(time::day_of(environment.now(), environment.zone())?)),
             ExprKind::Setting(name) => present(environment.setting(name)),
             ExprKind::Bound(name) => self.look_at(name, Look::Whole)?,
             ExprKind::Word(word) => present(environment.word(*word)),
             ExprKind::Field(of, name) => self.field_of(of, name)?,
             ExprKind::Index(of, at) => self.index(of, at)?,
-            ExprKind::Not(inner) => self.truth(inner)?.map(|truth| Value::Bool(!truth)),
+            ExprKind::Not(inner) => truth_value(self.truth(inner)?.map(|truth| !truth)),
             ExprKind::Negate(inner) => self.negate(inner)?,
             ExprKind::Binary(op, left, right) => self.binary(*op, left, right)?,
             ExprKind::Conditional(test, then, otherwise) => match self.truth(test)? {
@@ -266,10 +258,10 @@ impl<'a> Evaluator<'a> {
                 None if expr.ty == Type::Bool => self.either_way(then, otherwise)?,
                 Some(false) | None => self.branch(otherwise, expr)?,
             },
-            ExprKind::List(elements) => Some(Value::L(self.list(elements, expr)?)),
-            ExprKind::Record(fields) => Some(self.record(fields)?),
-            ExprKind::Call(function, args) => functions::call_function(self, *function, args, expr)?,
-            ExprKind::Each { op, list, var, body } => self.each(*op, list, var, body)?,
+            ExprKind::List(elements) => computed(Value::L(self.list(elements, expr)?)),
+            ExprKind::Record(fields) => computed(self.record(fields)?),
+            ExprKind::Call(function, args) => functions::call_function(self, *function, args, expr)?.map(Cow::Owned),
+            ExprKind::Each { op, list, var, body } => self.each(*op, list, var, body)?.map(Cow::Owned),
             ExprKind::Entity { entity, key } => self.row_by_key(*entity, key, Look::Whole)?,
             ExprKind::Invalid => {
                 return Err(EvaluateError::Unfit("this expression was refused".to_owned()));
@@ -277,38 +269,39 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// A value that is only looked at.
-    pub(super) fn looked_at(&mut self, expr: &'a Expr) -> Result<Option<Cow<'a, Value>>, EvaluateError> {
-        match self.environment.in_place(&expr.kind) {
-            Some(value) if !value.is_null() => Ok(Some(Cow::Borrowed(value))),
-            _ => Ok(self.value(expr)?.map(Cow::Owned)),
-        }
-    }
-
     /// A branch of `?:` in the type of the whole: `now` in one branch and a time in the other are both that time.
-    fn branch(&mut self, branch: &'a Expr, whole: &Expr) -> Evaluated {
+    fn branch(&mut self, branch: &'a Expr, whole: &Expr) -> Borrowed<'a> {
         let value = self.value(branch)?;
-        value.map(|value| convert(value, &branch.ty, &whole.ty)).transpose()
+        value
+            .map(|value| convert::converted(value, &branch.ty, &whole.ty))
+            .transpose()
     }
 
-    fn bound(&self, name: &str) -> Option<Value> {
+    fn variable(&self, name: &str) -> Option<&Cow<'a, Value>> {
         let variable = self.variables.iter().rev().find(|(known, _)| *known == name);
-        match variable {
-            Some((_, value)) => Some(value.clone()),
+        variable.map(|(_, value)| value)
+    }
+
+    fn bound(&self, name: &str) -> Option<Cow<'_, Value>> {
+        match self.variable(name) {
+            Some(value) => Some(Cow::Borrowed(value)),
             None => self.environment.bound(name),
         }
     }
 
     /// What is looked at in a bound name: an element's variable is a value, any other may be a row that somebody reads.
-    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
-        let variable = self.variables.iter().rev().find(|(known, _)| *known == name);
-        Ok(present(match variable {
-            Some((_, value)) => look.at(Some(value)),
+    fn look_at(&self, name: &str, look: Look<'_>) -> Borrowed<'a> {
+        Ok(present(match self.variable(name) {
+            Some(Cow::Borrowed(value)) => look.within(Cow::Borrowed(value)),
+            // An element that was computed goes with its turn: what is looked at in it is copied, and no more.
+            Some(Cow::Owned(value)) => look
+                .within(Cow::Borrowed(value))
+                .map(|seen| Cow::Owned(seen.into_owned())),
             None => self.environment.look_at(name, look)?,
         }))
     }
 
-    fn field_of(&mut self, of: &'a Expr, name: &str) -> Evaluated {
+    fn field_of(&mut self, of: &'a Expr, name: &str) -> Borrowed<'a> {
         if let ExprKind::Bound(bound) = &of.kind {
             return self.look_at(bound, Look::Field(name));
         }
@@ -318,19 +311,19 @@ impl<'a> Evaluator<'a> {
         if let ExprKind::Row = &of.kind {
             return Ok(present(self.environment.row_field(name)));
         }
-        Ok(self.looked_at(of)?.and_then(|value| present(field(&value, name))))
+        Ok(self.value(of)?.and_then(|value| present(field(value, name))))
     }
 
-    fn row_by_key(&mut self, entity: EntityId, key: &'a [(String, Expr)], look: Look<'_>) -> Evaluated {
+    fn row_by_key(&mut self, entity: EntityId, key: &'a [(String, Expr)], look: Look<'_>) -> Borrowed<'a> {
         let mut values: Vec<KeyValue<'a>> = Vec::with_capacity(key.len());
         for (name, part) in key {
-            values.push((name, self.value(part)?, &part.ty));
+            values.push((name, self.value(part)?.map(Cow::into_owned), &part.ty));
         }
         self.environment.row_by_key(entity, &values, look)
     }
 
     /// A value that is only tested for absence: of a row nothing else is looked at.
-    fn tested(&mut self, expr: &'a Expr) -> Evaluated {
+    fn tested(&mut self, expr: &'a Expr) -> Borrowed<'a> {
         if let ExprKind::Bound(name) = &expr.kind {
             return self.look_at(name, Look::Presence);
         }
@@ -340,43 +333,42 @@ impl<'a> Evaluator<'a> {
         self.value(expr)
     }
 
-    fn index(&mut self, of: &'a Expr, at: &'a Expr) -> Evaluated {
+    fn index(&mut self, of: &'a Expr, at: &'a Expr) -> Borrowed<'a> {
         if let (Type::Row(_), Some(Literal::Text(name))) = (&of.ty, at.literal()) {
             return self.field_of(of, name);
         }
-        let (Some(of), Some(at)) = (self.looked_at(of)?, self.value(at)?) else {
+        let (Some(of), Some(at)) = (self.value(of)?, self.value(at)?) else {
             return Ok(None);
         };
-        Ok(match (of.as_ref(), &at) {
-            (Value::L(elements), Value::N(number)) => {
+        match (of.as_ref(), at.as_ref()) {
+            (Value::L(_), Value::N(number)) => {
                 let at = number.to_i64().and_then(|at| usize::try_from(at).ok());
-                at.and_then(|at| elements.get(at).cloned())
+                Ok(at.and_then(|at| element_at(of, at)))
             }
-            (Value::M(_), Value::S(name)) => present(field(&of, name)),
+            (Value::M(_), Value::S(name)) => Ok(present(field(of, name))),
             _ => {
                 let reason = "this is neither an element of a list nor an entry of a map";
-                return Err(EvaluateError::Unfit(reason.to_owned()));
+                Err(EvaluateError::Unfit(reason.to_owned()))
             }
-        })
+        }
     }
 
-    fn binary(&mut self, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Evaluated {
+    fn binary(&mut self, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Borrowed<'a> {
         match op {
-            BinaryOp::And => Ok(self.joined(left, right, false)?.map(Value::Bool)),
-            BinaryOp::Or => Ok(self.joined(left, right, true)?.map(Value::Bool)),
+            BinaryOp::And => Ok(truth_value(self.joined(left, right, false)?)),
+            BinaryOp::Or => Ok(truth_value(self.joined(left, right, true)?)),
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::In => {
                 let (a, b) = match (left.is_absent(), right.is_absent()) {
-                    (false, false) => (self.looked_at(left)?, self.looked_at(right)?),
-                    _ => (self.tested(left)?.map(Cow::Owned), self.tested(right)?.map(Cow::Owned)),
+                    (false, false) => (self.value(left)?, self.value(right)?),
+                    _ => (self.tested(left)?, self.tested(right)?),
                 };
-                let outcome = self.compared(op, (a, left), (b, right))?;
-                Ok(outcome.map(Value::Bool))
+                Ok(truth_value(self.compared(op, (a, left), (b, right))?))
             }
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => {
                 let (Some(a), Some(b)) = (self.value(left)?, self.value(right)?) else {
                     return Ok(None);
                 };
-                arithmetic::compute_binary(op, (&a, &left.ty), (&b, &right.ty), self.environment.zone()).map(Some)
+                arithmetic::compute_binary(op, (&a, &left.ty), (&b, &right.ty), self.environment.zone()).map(computed)
             }
         }
     }
@@ -408,11 +400,11 @@ impl<'a> Evaluator<'a> {
         Ok((holds || !in_unknown).then_some(holds))
     }
 
-    fn negate(&mut self, inner: &'a Expr) -> Evaluated {
+    fn negate(&mut self, inner: &'a Expr) -> Borrowed<'a> {
         let Some(value) = self.value(inner)? else {
             return Ok(None);
         };
-        arithmetic::negate_value(&value, &inner.ty).map(Some)
+        arithmetic::negate_value(&value, &inner.ty).map(computed)
     }
 
     /// The elements of a list in the form of its type. Absent ones are left out; unknown ones are NULL, since a list of which
@@ -425,7 +417,10 @@ impl<'a> Evaluator<'a> {
             let is_unknown = self.is_unknown(expr, value.is_none())?;
             match value {
                 _ if is_unknown => values.push(Value::Null),
-                Some(value) => values.push(convert(value, &expr.ty, element.unwrap_or(&expr.ty))?),
+                Some(value) => {
+                    let value = convert::converted(value, &expr.ty, element.unwrap_or(&expr.ty))?;
+                    values.push(value.into_owned());
+                }
                 None => {}
             }
         }
@@ -439,11 +434,11 @@ impl<'a> Evaluator<'a> {
                 true => {
                     let value = self.value(expr)?;
                     let is_unknown = self.is_unknown(expr, value.is_none())?;
-                    if is_unknown { Some(Value::Null) } else { value }
+                    if is_unknown { computed(Value::Null) } else { value }
                 }
                 false => self.settled(expr)?,
             };
-            map.extend(value.map(|value| (name.clone(), value)));
+            map.extend(value.map(|value| (name.clone(), value.into_owned())));
         }
         Ok(Value::M(map))
     }
@@ -453,19 +448,19 @@ impl<'a> Evaluator<'a> {
             return Ok(None);
         };
         let mut results = Vec::new();
-        for element in list_elements(list) {
-            self.variables.push((var, element.clone()));
+        for element in elements_of(list) {
+            self.variables.push((var, element));
             let result = self.each_result(op, body);
-            self.variables.pop();
-            results.push((element, result?));
+            let element = self.variables.pop().map(|(_, element)| element);
+            results.extend(element.zip(Some(result?)));
         }
         functions::fold_list(op, results)
     }
 
     /// What an element gives; where it is a condition, nothing stands for unknown.
-    fn each_result(&mut self, op: EachOp, body: &'a Expr) -> Evaluated {
+    fn each_result(&mut self, op: EachOp, body: &'a Expr) -> Borrowed<'a> {
         match op {
-            EachOp::Exists | EachOp::All | EachOp::Filter => Ok(self.truth(body)?.map(Value::Bool)),
+            EachOp::Exists | EachOp::All | EachOp::Filter => Ok(truth_value(self.truth(body)?)),
             EachOp::Map | EachOp::Sum | EachOp::Group => self.settled(body),
         }
     }
@@ -476,6 +471,16 @@ impl<'a> Evaluator<'a> {
 }
 
 /// The elements of a list or set.
+pub(super) fn elements_of(value: Cow<'_, Value>) -> Vec<Cow<'_, Value>> {
+    match value {
+        Cow::Borrowed(Value::L(elements)) => elements.iter().map(Cow::Borrowed).collect(),
+        // The members of a set are no values that lie anywhere.
+        Cow::Borrowed(set) => list_elements(set.clone()).into_iter().map(Cow::Owned).collect(),
+        Cow::Owned(list) => list_elements(list).into_iter().map(Cow::Owned).collect(),
+    }
+}
+
+/// The elements of a list or set, taken out of it.
 pub(super) fn list_elements(value: Value) -> Vec<Value> {
     match value {
         Value::L(elements) => elements,
@@ -492,12 +497,32 @@ pub(super) fn has_unknown(value: &Value) -> bool {
 }
 
 /// A stored NULL reads as absent.
-fn present(value: Option<Value>) -> Option<Value> {
+fn present(value: Option<Cow<'_, Value>>) -> Option<Cow<'_, Value>> {
     value.filter(|value| !value.is_null())
 }
 
-fn field(value: &Value, name: &str) -> Option<Value> {
-    value.as_map()?.get(name).cloned()
+fn computed<'e>(value: Value) -> Option<Cow<'e, Value>> {
+    Some(Cow::Owned(value))
+}
+
+fn truth_value<'e>(truth: Option<bool>) -> Option<Cow<'e, Value>> {
+    truth.map(|truth| Cow::Owned(Value::Bool(truth)))
+}
+
+fn field<'e>(value: Cow<'e, Value>, name: &str) -> Option<Cow<'e, Value>> {
+    match value {
+        Cow::Borrowed(value) => value.as_map()?.get(name).map(Cow::Borrowed),
+        Cow::Owned(Value::M(mut entries)) => entries.remove(name).map(Cow::Owned),
+        Cow::Owned(_) => None,
+    }
+}
+
+fn element_at(list: Cow<'_, Value>, at: usize) -> Option<Cow<'_, Value>> {
+    match list {
+        Cow::Borrowed(list) => list.as_list()?.get(at).map(Cow::Borrowed),
+        Cow::Owned(Value::L(elements)) => elements.into_iter().nth(at).map(Cow::Owned),
+        Cow::Owned(_) => None,
+    }
 }
 
 fn literal_value(literal: &Literal) -> Option<Value> {

@@ -5,9 +5,11 @@
 //! So there is a third truth, as in SQL: `!unknown` is unknown, `unknown || true` true, `unknown && false` false, and only what
 //! is certainly true passes.
 
+use std::borrow::Cow;
+
 use singlet_item::Value;
 
-use super::{EvaluateError, Evaluated, Evaluator, has_unknown};
+use super::{Borrowed, EvaluateError, Evaluator, field, has_unknown, truth_value};
 use crate::expression::{Expr, ExprKind};
 use crate::types::Type;
 
@@ -22,11 +24,11 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A value for whoever shows or stores it: there, a condition that is unknown does not hold.
-    pub(super) fn settled(&mut self, expr: &'a Expr) -> Evaluated {
+    pub(super) fn settled(&mut self, expr: &'a Expr) -> Borrowed<'a> {
         let value = self.value(expr)?;
         let computed = !matches!(expr.kind, ExprKind::Caller(_) | ExprKind::Bound(_));
         match value.is_none() && computed && expr.ty == Type::Bool && self.is_unknown(expr, value.is_none())? {
-            true => Ok(Some(Value::Bool(false))),
+            true => Ok(Some(Cow::Owned(Value::Bool(false)))),
             false => Ok(value.map(known_elements)),
         }
     }
@@ -80,14 +82,14 @@ impl<'a> Evaluator<'a> {
     }
 
     /// What stands in a field of a bound name, NULL where it is not known.
-    fn bound_field(&self, expr: &Expr) -> Option<Value> {
+    fn bound_field(&self, expr: &Expr) -> Option<Cow<'_, Value>> {
         if let ExprKind::Bound(name) = &expr.kind {
             return self.bound(name);
         }
         let ExprKind::Field(of, name) = &expr.kind else {
             return None;
         };
-        self.bound_field(of)?.as_map()?.get(name).cloned()
+        field(self.bound_field(of)?, name)
     }
 
     /// `&&` and `||`: one side alone may decide, by being `decisive`.
@@ -110,9 +112,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A condition that holds whichever way an unknown test goes, or does not whichever way.
-    pub(super) fn either_way(&mut self, then: &'a Expr, otherwise: &'a Expr) -> Evaluated {
+    pub(super) fn either_way(&mut self, then: &'a Expr, otherwise: &'a Expr) -> Borrowed<'a> {
         let (then, otherwise) = (self.truth(then)?, self.truth(otherwise)?);
-        Ok(then.filter(|_| then == otherwise).map(Value::Bool))
+        Ok(truth_value(then.filter(|_| then == otherwise)))
     }
 
     /// Whether any of these is unknown.
@@ -128,8 +130,20 @@ impl<'a> Evaluator<'a> {
 }
 
 /// A list without what is not known, for whoever shows or stores it.
-fn known_elements(value: Value) -> Value {
+fn known_elements(value: Cow<'_, Value>) -> Cow<'_, Value> {
+    match hides_elements(&value) {
+        true => Cow::Owned(without_unknown(value.into_owned())),
+        false => value,
+    }
+}
+
+/// Whether a list, or one within it, has an element that is not known.
+fn hides_elements(value: &Value) -> bool {
+    matches!(value, Value::L(elements) if elements.iter().any(|element| element.is_null() || hides_elements(element)))
+}
+
+fn without_unknown(value: Value) -> Value {
     let Value::L(elements) = value else { return value };
     let known = elements.into_iter().filter(|element| !element.is_null());
-    Value::L(known.map(known_elements).collect())
+    Value::L(known.map(without_unknown).collect())
 }

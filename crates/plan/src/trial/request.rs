@@ -1,5 +1,6 @@
 //! Requests to try, and what the names in an expression stand for in one.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
@@ -35,34 +36,38 @@ pub(super) struct Scope<'r> {
 }
 
 impl Environment for Scope<'_> {
-    fn attribute(&self, name: &str) -> Option<Value> {
-        self.row?.get(name).cloned()
+    fn attribute(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.row?.get(name).map(Cow::Borrowed)
     }
 
-    fn row(&self) -> Option<Value> {
-        self.row.map(|row| Value::M(row.clone()))
+    fn row(&self) -> Option<Cow<'_, Value>> {
+        self.row.map(|row| Cow::Owned(Value::M(row.clone())))
     }
 
-    fn arg(&self, name: &str) -> Option<Value> {
-        self.request.args.get(name).cloned()
+    fn row_field(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.attribute(name)
     }
 
-    fn caller(&self, claim: &str) -> Option<Value> {
+    fn arg(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.request.args.get(name).map(Cow::Borrowed)
+    }
+
+    fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
         match claim {
-            "authenticated" => Some(Value::Bool(true)),
-            claim => self.request.claims.get(claim).cloned(),
+            "authenticated" => Some(Cow::Owned(Value::Bool(true))),
+            claim => self.request.claims.get(claim).map(Cow::Borrowed),
         }
     }
 
-    fn setting(&self, name: &str) -> Option<Value> {
-        self.request.settings.get(name).cloned()
+    fn setting(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.request.settings.get(name).map(Cow::Borrowed)
     }
 
-    fn bound(&self, name: &str) -> Option<Value> {
-        self.request.bound.get(name).cloned()
+    fn bound(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.request.bound.get(name).map(Cow::Borrowed)
     }
 
-    fn word(&self, _: Word) -> Option<Value> {
+    fn word(&self, _: Word) -> Option<Cow<'_, Value>> {
         None
     }
 

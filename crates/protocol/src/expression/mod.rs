@@ -17,8 +17,7 @@ mod tests;
 
 pub(crate) use names::RequestPlaceholders;
 
-use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
-use singlet_store::render::EXPRESSION_OPERATORS_MAX;
+use singlet_item::limits::{EXPRESSION_OPERATORS_MAX, EXPRESSION_SIZE_BYTES_MAX};
 use singlet_store::well_formed::Malformed;
 
 use crate::fault::Fault;

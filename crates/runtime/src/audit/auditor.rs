@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use singlet_item::Item;
+use singlet_item::limits::TRANSACTION_ITEMS_MAX;
 use singlet_model::Model;
 use singlet_store::{Consumed, GetRequest, TransactGet, TransactGetRequest};
 
@@ -20,9 +21,6 @@ use crate::error::RuntimeError;
 use crate::retry;
 use crate::scope::{Attributes, Caller, Scope};
 use crate::write::key_in;
-
-/// How many items one transaction reads.
-const TOGETHER_ITEMS_MAX: usize = 100;
 
 /// How often an item is read again because it was changed while it was looked at.
 const READ_AGAIN_MAX: usize = 12;
@@ -233,7 +231,7 @@ impl<'e> Auditor<'e> {
             if !missing.is_empty() {
                 keys = std::iter::once(key.clone()).chain(wanted).collect();
                 keys.dedup();
-                if keys.len() > TOGETHER_ITEMS_MAX {
+                if keys.len() > TRANSACTION_ITEMS_MAX {
                     return Ok(Settled::Changing);
                 }
                 continue;

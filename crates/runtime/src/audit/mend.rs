@@ -4,6 +4,7 @@
 //! was seen. What was changed meanwhile is left as it is.
 
 use singlet_item::Item;
+use singlet_item::limits::TRANSACTION_ITEMS_MAX;
 use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_store::{
@@ -20,9 +21,6 @@ use crate::load::{GivenKind, is_known, kept_beside};
 use crate::scope::Attributes;
 use crate::write::key_in;
 use crate::{retry, row};
-
-/// How many actions a transaction has.
-const ACTIONS_MAX: usize = 100;
 
 /// What would be done about an item, and what would not.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +73,9 @@ impl Auditor<'_> {
             Relations::Guard(None) | Relations::Mirror(..) | Relations::Nothing => Err("its row is not known"),
         };
         match planned {
-            Ok(plan) if plan.actions.len() > ACTIONS_MAX => MendPlan::leave_all(findings, "it takes too many actions"),
+            Ok(plan) if plan.actions.len() > TRANSACTION_ITEMS_MAX => {
+                MendPlan::leave_all(findings, "it takes too many actions")
+            }
             Ok(mut plan) => {
                 for finding in findings {
                     match finding.kind.not_mended() {

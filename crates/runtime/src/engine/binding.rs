@@ -8,7 +8,7 @@ use singlet_model::types::EntityId;
 use singlet_plan::read::SelectionPlan;
 use singlet_store::GetRequest;
 
-use super::{ReadCall, beside_rows};
+use super::read_call::{ReadCall, beside_rows};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;

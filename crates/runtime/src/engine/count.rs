@@ -7,7 +7,7 @@ use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::Selection;
 use singlet_plan::read::SelectionPlan;
 
-use super::ReadCall;
+use super::read_call::ReadCall;
 use super::tally::count_by_store;
 use crate::budget::Stretch;
 use crate::error::RuntimeError;

@@ -5,8 +5,8 @@ use singlet_model::evaluate::evaluate;
 use singlet_model::model::{Selection, Tally, TallyUse};
 use singlet_store::{Consumed, GetRequest, KeyRange, QueryRequest, SortRange};
 
-use super::ReadCall;
 use super::count::RowCount;
+use super::read_call::ReadCall;
 use crate::error::RuntimeError;
 use crate::read_on::too_many;
 use crate::retry;

@@ -9,8 +9,9 @@ use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 use singlet_store::Consumed;
 
+use super::Answer;
+use super::read_call::{ReadCall, beside_rows};
 use super::shared_request::SharedItems;
-use super::{Answer, ReadCall, beside_rows};
 use crate::by_key::batch_get;
 use crate::cursor::{Cursor, CursorScope};
 use crate::error::RuntimeError;

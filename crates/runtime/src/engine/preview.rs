@@ -7,6 +7,7 @@ use singlet_plan::read::{Combination, PartValues, Query};
 use singlet_plan::values::Values;
 use singlet_store::{KeyRange, SortRange};
 
+use super::read_call::sent_combination;
 use super::{Engine, Request, arguments};
 use crate::error::RuntimeError;
 use crate::keys;
@@ -60,7 +61,7 @@ impl Engine {
         let args = arguments::with_defaults(read, sent, scope)?;
         let scope = Scope { args: &args, ..scope };
         let planned = prepared.directed(scope)?;
-        let combination = super::sent_combination(&planned.read, &planned.plan, &args)?;
+        let combination = sent_combination(&planned.read, &planned.plan, &args)?;
         let mut scopes = vec![nothing.clone()];
         if let Some(each) = &read.each {
             let elements = evaluate(&each.list, &scope)?;

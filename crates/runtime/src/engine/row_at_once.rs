@@ -2,7 +2,8 @@
 
 use singlet_model::model::{Read, SelectionKind};
 
-use super::{Answer, Engine, ReadCall, Request};
+use super::read_call::ReadCall;
+use super::{Answer, Engine, Request};
 use crate::budget::ReadBudget;
 use crate::error::RuntimeError;
 use crate::keyed::Keyed;
@@ -15,6 +16,10 @@ impl Engine {
     ///
     /// As [`Engine::read`].
     pub fn read_at_once(&self, name: &str, request: &Request) -> Option<Result<Answer, RuntimeError>> {
+        // Where the store has nothing at hand, all that is done here would be done a second time.
+        if !self.store.gives_at_once() {
+            return None;
+        }
         let prepared = self.reads.get(name)?;
         if !is_of_one_row(&prepared.forward.read) || request.cursor.is_some() {
             return None;

@@ -11,7 +11,7 @@ use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Combination, Together, after};
 use singlet_store::{Direction, KeyRange, QueryRequest, SortRange, TransactGet, TransactGetRequest};
 
-use super::ReadCall;
+use super::read_call::ReadCall;
 use crate::cursor::Cursor;
 use crate::error::RuntimeError;
 use crate::find::{FoundRows, Reading};

@@ -8,7 +8,7 @@ use singlet_model::evaluate::holds;
 use singlet_model::model::{SelectionKind, WithPart};
 use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 
-use super::{ReadCall, beside_rows};
+use super::read_call::{ReadCall, beside_rows};
 use crate::by_key::batch_get;
 use crate::error::RuntimeError;
 use crate::keys::OneKey;

@@ -6,7 +6,7 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, evaluate_in_place, geo, time};
+use singlet_model::evaluate::{evaluate, evaluate_as, evaluate_borrowed, geo, time};
 use singlet_model::expression::Expr;
 use singlet_model::types::Type;
 use singlet_plan::read::{PartValues, Query};
@@ -40,12 +40,12 @@ impl From<Value> for PartValue<'_> {
 
 /// The value of a part that can have one at most.
 pub(super) fn one_of<'v>(
-    values: &Values,
+    values: &'v Values,
     ty: &Type,
     scope: &'v Scope<'_>,
 ) -> Result<Option<PartValue<'v>>, RuntimeError> {
     Ok(match values {
-        Values::One(expr) => evaluate_in_place(expr, ty, scope)?.map(PartValue::Value),
+        Values::One(expr) => evaluate_borrowed(expr, ty, scope)?.map(PartValue::Value),
         Values::Formed(expr) => text_of(expr, *scope)?.map(PartValue::Formed),
         _ => None,
     })
@@ -55,10 +55,10 @@ pub(super) fn one_of<'v>(
 /// that the other has.
 pub(super) fn part_combinations<'v>(
     types: &[&Type],
-    query: &Query,
+    query: &'v Query,
     scope: &'v Scope<'_>,
 ) -> Result<Vec<Vec<PartValue<'v>>>, RuntimeError> {
-    let parts: Vec<&PartValues> = query.key_parts().collect();
+    let parts: Vec<&'v PartValues> = query.key_parts().collect();
     // Which column of values each part takes its own from, and the columns.
     let mut taken: Vec<usize> = Vec::with_capacity(parts.len());
     let mut leaders: Vec<&PartValues> = Vec::new();
@@ -106,7 +106,7 @@ fn within_ranges(asked: u64, scope: Scope<'_>) -> Result<(), RuntimeError> {
 }
 
 fn values_of<'v>(
-    values: &Values,
+    values: &'v Values,
     ty: &Type,
     query: &Query,
     scope: &'v Scope<'_>,

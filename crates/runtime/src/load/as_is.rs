@@ -20,7 +20,7 @@ use super::{LoadOptions, LoadProgress, LoadScope, LoadedRows, Loading};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
-use crate::values::{self, Tree};
+use crate::values::{self, Members, Tree};
 
 /// Loads rows as they are.
 ///
@@ -141,7 +141,7 @@ async fn take_line(loading: &Loading<'_>, line: std::io::Result<Line>) -> Result
 }
 
 /// The attributes that a line states, as they are; and what the entity does not have.
-fn bare_row(loading: &Loading<'_>, entity: &Entity, fields: &[(String, Tree)]) -> (Attributes, Item) {
+fn bare_row(loading: &Loading<'_>, entity: &Entity, fields: &Members<'_>) -> (Attributes, Item) {
     let (mut row, mut others) = (Attributes::new(), Item::new());
     for (name, tree) in fields.iter().filter(|(_, tree)| !tree.is_null()) {
         let attribute = entity.attribute(name);
@@ -151,15 +151,15 @@ fn bare_row(loading: &Loading<'_>, entity: &Entity, fields: &[(String, Tree)]) -
         let typed = attribute.and_then(|attribute| value_of(tree, &attribute.ty, loading.scope).ok());
         let value = typed.map(|(value, _)| value).or_else(|| free_value(tree));
         match (attribute, value) {
-            (Some(_), Some(value)) => drop(row.insert(name.clone(), value)),
-            (None, Some(value)) => drop(others.insert(name.clone(), value)),
+            (Some(_), Some(value)) => drop(row.insert(name.to_string(), value)),
+            (None, Some(value)) => drop(others.insert(name.to_string(), value)),
             (_, None) => {}
         }
     }
     (row, others)
 }
 
-fn free_value(tree: &Tree) -> Option<Value> {
+fn free_value(tree: &Tree<'_>) -> Option<Value> {
     values::from_tree(tree, &Type::Json).ok()
 }
 

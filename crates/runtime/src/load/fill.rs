@@ -1,5 +1,6 @@
 //! From a line to the row that a create would have made of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use singlet_item::{Number, Value};
@@ -12,7 +13,7 @@ use singlet_model::types::Type;
 use super::misfit::{Misfit, MisfitKind};
 use crate::row;
 use crate::scope::{Attributes, Scope};
-use crate::values::{self, Tree};
+use crate::values::{self, Members, Tree};
 use crate::write::Generating;
 
 /// The row of a line.
@@ -63,11 +64,11 @@ pub(super) fn given_row<'m>(model: &'m Model, line: &str, scope: Scope<'_>) -> R
 }
 
 /// `{"Entity": {…}}`, taken apart.
-pub(super) fn entity_and_fields(line: &str) -> Result<(String, Vec<(String, Tree)>), Misfit> {
+pub(super) fn entity_and_fields(line: &str) -> Result<(Cow<'_, str>, Members<'_>), Misfit> {
     let wrong = |reason: String| Misfit::new(MisfitKind::Line, reason);
     let tree = Tree::parse(line).map_err(|error| wrong(format!("this is not JSON: {error}")))?;
     if let Tree::Object(members) = tree
-        && let Ok([(name, Tree::Object(fields))]) = <[(String, Tree); 1]>::try_from(members)
+        && let Ok([(name, Tree::Object(fields))]) = <[_; 1]>::try_from(members)
     {
         return Ok((name, fields));
     }
@@ -106,7 +107,7 @@ impl<'a> RowFilling<'a> {
     }
 
     /// What the line says of an attribute; null says nothing, as in a create.
-    fn take(&mut self, name: &str, tree: &Tree) {
+    fn take(&mut self, name: &str, tree: &Tree<'_>) {
         let Some(attribute) = self.entity.attribute(name) else {
             return self.wrong(MisfitKind::UnknownAttribute, name, "there is no such attribute");
         };
@@ -224,7 +225,7 @@ impl<'a> RowFilling<'a> {
 }
 
 /// A value, and whether it counts from now; or where in it something is wrong, and what.
-pub(super) fn value_of(tree: &Tree, ty: &Type, scope: Scope<'_>) -> Result<(Value, bool), (String, String)> {
+pub(super) fn value_of(tree: &Tree<'_>, ty: &Type, scope: Scope<'_>) -> Result<(Value, bool), (String, String)> {
     if let Tree::Text(text) = tree
         && let Some(value) = relative(text, ty, scope)
     {

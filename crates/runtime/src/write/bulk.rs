@@ -2,55 +2,24 @@
 //! order; turns about different rows share a transaction. How far it came stands in a row that every transaction moves on with what it
 //! does, so that a turn is done once.
 
+mod progress;
+
 use std::collections::HashSet;
 
-use sha2::{Digest, Sha256};
 use singlet_item::{Item, Number, Value};
-use singlet_model::model::{Entity, LetValue, Step, StepKind};
+use singlet_model::model::{LetValue, Step, StepKind};
 use singlet_plan::write::StepPlan;
 use singlet_store::{Condition, Consumed, DeleteRequest, ErrorKind, GetRequest, Path, Update};
 
+use self::progress::{BOUND, BulkProgress, BulkTurn, FROM, SEEN, TURN, mark_of, place_of, unreadable};
 use super::attempt::Attempt;
-use super::guards::{guard_owner, own_row_key, texts_hash};
 use super::steps::Element;
 use super::touched::{Doing, RowCheck, WriteAction};
 use super::{AttemptStop, WriteOperation, Written, internal_mistake, record, send};
-use crate::cursor::Positions;
 use crate::error::RuntimeError;
 use crate::find::Onward;
 use crate::scope::Attributes;
-use crate::{retry, row, values};
-
-/// How far an operation came: which step, which element, how many turns did something.
-///
-/// **Invariant:** of a loop over rows, every row before `from` had its turn, and of those after it the rows in `seen`. A row that a
-/// turn changes may still be one that is looked for, so that where it stands says nothing of whether it is done.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct BulkProgress {
-    step: u64,
-    element: u64,
-    done: u64,
-    /// Where the page of rows begins; none at the first.
-    from: Option<Positions>,
-    /// The rows of that page which had their turn.
-    seen: Vec<Mark>,
-    /// The instant at which it began: all of it is of that instant.
-    now: i64,
-}
-
-const STEP: &str = "$step";
-const ELEMENT: &str = "$element";
-const DONE: &str = "$done";
-const NOW: &str = "$now";
-const TURN: &str = "$turn";
-const BOUND: &str = "$bound";
-const FROM: &str = "$from";
-const SEEN: &str = "$seen";
-
-/// What stands for a row in a progress: the beginning of a hash of its identity.
-type Mark = [u8; MARK_BYTES];
-
-const MARK_BYTES: usize = 16;
+use crate::{retry, row};
 
 /// Does an operation from where it stopped.
 pub(super) async fn run_bulk(operation: &WriteOperation<'_>) -> Result<Written, RuntimeError> {
@@ -103,19 +72,6 @@ fn unrecorded<'a>(operation: &WriteOperation<'a>, request: &'a super::WriteReque
     }
 }
 
-/// The row of an operation's progress: its caller, and its key or what it asks for.
-fn place_of(operation: &WriteOperation<'_>) -> Result<Item, RuntimeError> {
-    let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
-    let sent = values::json_text::of(&Value::M(operation.request.args.clone()));
-    let key = operation.request.idempotency_key.clone().unwrap_or_default();
-    let asked = texts_hash(&[&key, &sent]);
-    match caller {
-        Some(caller) => own_row_key(operation.model, "progress", &[&operation.write.name, caller, &asked]),
-        // One part more than any caller's, so that nobody's id is nobody.
-        None => own_row_key(operation.model, "progress", &[&operation.write.name, "", "", &asked]),
-    }
-}
-
 struct Bulk<'o> {
     operation: &'o WriteOperation<'o>,
     key: Item,
@@ -138,7 +94,9 @@ impl<'o> Bulk<'o> {
         let mut tries = 0;
         loop {
             if let Some(item) = self.stored().await? {
-                self.resume(&item)?;
+                let stored = BulkProgress::read(&item)?;
+                (self.progress, self.turn, self.bound) = (stored.progress, stored.turn, stored.bound);
+                self.resumed = true;
                 return Ok(None);
             }
             let mut attempt = Attempt::new(operation, &read_first);
@@ -181,35 +139,6 @@ impl<'o> Bulk<'o> {
         Ok(answer.item.filter(|item| !record::has_expired(self.operation, item)))
     }
 
-    /// Where an earlier run stopped. A row that does not say it all is none to go on from.
-    fn resume(&mut self, item: &Item) -> Result<(), RuntimeError> {
-        let number = |name: &str| item.get(name).and_then(Value::as_number).and_then(Number::to_i64);
-        let now = number(NOW);
-        let bound = item.get(BOUND).and_then(Value::as_map);
-        let (Some(now), Some(bound)) = (now, bound) else {
-            return Err(unreadable());
-        };
-        self.progress = BulkProgress {
-            step: count(item, STEP)?,
-            element: count(item, ELEMENT)?,
-            done: count(item, DONE)?,
-            from: match item.get(FROM) {
-                Some(from) => Some(positions_in(from).ok_or_else(unreadable)?),
-                None => None,
-            },
-            seen: match item.get(SEEN) {
-                Some(Value::B(seen)) => seen.as_chunks().0.to_vec(),
-                Some(_) => return Err(unreadable()),
-                None => Vec::new(),
-            },
-            now,
-        };
-        self.turn = count(item, TURN)?;
-        self.resumed = true;
-        self.bound = bound.clone();
-        Ok(())
-    }
-
     /// Writes the first progress under the conditions of `allow`, `let` and `require`. Gives the names that they bound.
     async fn first(&mut self, attempt: &mut Attempt<'_>) -> Result<Attributes, AttemptStop> {
         self.progress.now = self.operation.request.now;
@@ -222,7 +151,8 @@ impl<'o> Bulk<'o> {
             .iter()
             .for_each(|change| change.leave_out(&mut bound));
         let mut item = self.key.clone();
-        item.extend(self.fields()?);
+        item.extend(self.progress.fields(self.turn)?);
+        item.extend([record::record_expiry(self.operation)]);
         item.insert(BOUND.to_owned(), Value::M(bound.clone()));
         if let Some(name) = &self.operation.model.table.type_attribute {
             item.insert(name.clone(), Value::S("$progress".to_owned()));
@@ -241,29 +171,9 @@ impl<'o> Bulk<'o> {
     async fn is_overtaken(&mut self) -> Result<bool, RuntimeError> {
         let turn = self.turn;
         Ok(match self.stored().await? {
-            Some(item) => count(&item, TURN)? != turn,
+            Some(item) => progress::turn_of(&item)? != turn,
             None => true,
         })
-    }
-
-    fn fields(&self) -> Result<Vec<(String, Value)>, AttemptStop> {
-        let number = |number: u64| Value::N(Number::from(i64::try_from(number).unwrap_or(i64::MAX)));
-        let mut fields = vec![
-            (STEP.to_owned(), number(self.progress.step)),
-            (ELEMENT.to_owned(), number(self.progress.element)),
-            (DONE.to_owned(), number(self.progress.done)),
-            (NOW.to_owned(), Value::N(Number::from(self.progress.now))),
-            (TURN.to_owned(), number(self.turn)),
-            record::record_expiry(self.operation),
-        ];
-        if let Some(from) = &self.progress.from {
-            let text = serde_json::to_string(from).map_err(|_| internal_mistake("a place cannot be written down"))?;
-            fields.push((FROM.to_owned(), Value::S(text)));
-        }
-        if !self.progress.seen.is_empty() {
-            fields.push((SEEN.to_owned(), Value::B(self.progress.seen.concat())));
-        }
-        Ok(fields)
     }
 
     async fn steps(&mut self, operation: &WriteOperation<'_>) -> Result<(), RuntimeError> {
@@ -495,17 +405,8 @@ impl<'o> Bulk<'o> {
 
     /// The progress, moved on by one turn.
     fn moved<'a>(&self, next: &BulkProgress) -> Result<WriteAction<'a>, AttemptStop> {
-        let after = Bulk {
-            operation: self.operation,
-            key: self.key.clone(),
-            progress: next.clone(),
-            turn: self.turn + 1,
-            resumed: false,
-            bound: Attributes::new(),
-            alone: false,
-            consumed: Consumed::default(),
-        };
-        let fields = after.fields()?;
+        let mut fields = next.fields(self.turn + 1)?;
+        fields.push(record::record_expiry(self.operation));
         let is_set = |name: &str| fields.iter().any(|(known, _)| known == name);
         let mut update = Update::new();
         for name in [FROM, SEEN].into_iter().filter(|name| !is_set(name)) {
@@ -586,31 +487,6 @@ impl<'o> Bulk<'o> {
             consumed: self.consumed,
             ..written
         })
-    }
-}
-
-impl BulkProgress {
-    /// After a turn, which did something or found that there was nothing to do.
-    fn after(&self, turn: Option<&BulkTurn>, did: bool) -> Self {
-        let mut next = self.clone();
-        next.done += u64::from(did && turn.is_some());
-        match turn {
-            Some(BulkTurn::Element(_)) => next.element += 1,
-            Some(BulkTurn::Row(_, mark)) => next.seen.push(*mark),
-            None => {}
-        }
-        next
-    }
-
-    /// At the beginning of a step.
-    fn at_step(&self, step: u64) -> Self {
-        BulkProgress {
-            step,
-            element: 0,
-            from: None,
-            seen: Vec::new(),
-            ..*self
-        }
     }
 }
 
@@ -704,30 +580,6 @@ fn finds_rows(model: &singlet_model::Model, step: &Step) -> bool {
         }
         _ => false,
     }
-}
-
-fn positions_in(value: &Value) -> Option<Positions> {
-    serde_json::from_str(value.as_str()?).ok()
-}
-
-fn mark_of(operation: &WriteOperation<'_>, entity: &Entity, row: &Attributes) -> Mark {
-    let hash = Sha256::digest(guard_owner(operation.model, entity, row).as_bytes());
-    hash.first_chunk().copied().unwrap_or_default()
-}
-
-fn count(item: &Item, name: &str) -> Result<u64, RuntimeError> {
-    let number = item.get(name).and_then(Value::as_number).and_then(Number::to_u64);
-    number.ok_or_else(unreadable)
-}
-
-fn unreadable() -> RuntimeError {
-    RuntimeError::Stored("the progress of a bulk operation cannot be read".to_owned())
-}
-
-/// What a turn is about.
-enum BulkTurn {
-    Element(Value),
-    Row(Attributes, Mark),
 }
 
 /// What stops an operation that is not tried again.

@@ -1,8 +1,10 @@
 //! Values that writes make up: ids, digits, random numbers.
 
+use std::borrow::Cow;
+
 use jiff::tz::TimeZone;
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{Environment, Evaluated, Look};
+use singlet_model::evaluate::{Borrowed, Environment, Look};
 use singlet_model::expression::{Expr, ExprKind, FunctionId, Word};
 
 use crate::random::random_bytes;
@@ -15,43 +17,39 @@ const KSUID_EPOCH_SECONDS: i64 = 1_400_000_000;
 pub(crate) struct Generating<'a>(pub Scope<'a>);
 
 impl Environment for Generating<'_> {
-    fn attribute(&self, name: &str) -> Option<Value> {
+    fn attribute(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.0.attribute(name)
     }
 
-    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
-        self.0.in_place(name)
-    }
-
-    fn row(&self) -> Option<Value> {
+    fn row(&self) -> Option<Cow<'_, Value>> {
         self.0.row()
     }
 
-    fn row_field(&self, name: &str) -> Option<Value> {
+    fn row_field(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.0.row_field(name)
     }
 
-    fn arg(&self, name: &str) -> Option<Value> {
+    fn arg(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.0.arg(name)
     }
 
-    fn caller(&self, claim: &str) -> Option<Value> {
+    fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
         self.0.caller(claim)
     }
 
-    fn setting(&self, name: &str) -> Option<Value> {
+    fn setting(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.0.setting(name)
     }
 
-    fn bound(&self, name: &str) -> Option<Value> {
+    fn bound(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.0.bound(name)
     }
 
-    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
+    fn look_at(&self, name: &str, look: Look<'_>) -> Borrowed<'_> {
         self.0.look_at(name, look)
     }
 
-    fn word(&self, word: Word) -> Option<Value> {
+    fn word(&self, word: Word) -> Option<Cow<'_, Value>> {
         self.0.word(word)
     }
 

@@ -7,6 +7,7 @@
 //! which [`Touched::pins`] makes the conditions of the request. A way for an expression to see a row that does not pass through
 //! [`Looking`] would decide by a value that somebody may have changed before the write arrives.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use jiff::tz::TimeZone;
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::{
-    Environment, EvaluateError, Evaluated, KeyValue, Look, convert, evaluate, evaluate_as, evaluate_bound, holds,
+    Borrowed, Environment, EvaluateError, KeyValue, Look, convert, evaluate, evaluate_as, evaluate_bound, holds,
 };
 use singlet_model::expression::{Expr, ExprKind, Word};
 use singlet_model::types::{EntityId, Type};
@@ -90,39 +91,35 @@ impl Looking<'_, '_> {
 }
 
 impl Environment for Looking<'_, '_> {
-    fn attribute(&self, name: &str) -> Option<Value> {
+    fn attribute(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.names.attribute(name)
     }
 
-    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
-        self.names.in_place(name)
-    }
-
-    fn row(&self) -> Option<Value> {
+    fn row(&self) -> Option<Cow<'_, Value>> {
         self.names.row()
     }
 
-    fn row_field(&self, name: &str) -> Option<Value> {
+    fn row_field(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.names.row_field(name)
     }
 
-    fn arg(&self, name: &str) -> Option<Value> {
+    fn arg(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.names.arg(name)
     }
 
-    fn caller(&self, claim: &str) -> Option<Value> {
+    fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
         self.names.caller(claim)
     }
 
-    fn setting(&self, name: &str) -> Option<Value> {
+    fn setting(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.names.setting(name)
     }
 
-    fn bound(&self, name: &str) -> Option<Value> {
+    fn bound(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.names.bound(name)
     }
 
-    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
+    fn look_at(&self, name: &str, look: Look<'_>) -> Borrowed<'_> {
         if let Some(&at) = self.rows_by_name.get(name) {
             let touched = self.rows.get(at).ok_or(EvaluateError::NeedsStore)?;
             let by_key = match look {
@@ -138,7 +135,7 @@ impl Environment for Looking<'_, '_> {
         self.names.look_at(name, look)
     }
 
-    fn row_by_key(&self, entity: EntityId, key: &[KeyValue<'_>], look: Look<'_>) -> Evaluated {
+    fn row_by_key(&self, entity: EntityId, key: &[KeyValue<'_>], look: Look<'_>) -> Borrowed<'_> {
         let known = self.key_of(entity, key)?;
         let described = self.model.entity(entity).ok_or(EvaluateError::NeedsStore)?;
         let missing = |look: Look<'_>| match look {
@@ -166,12 +163,12 @@ impl Environment for Looking<'_, '_> {
         }
         self.looked(at, look);
         match becomes.or_else(|| touched.row()) {
-            Some(row) => Ok(look.at_row(row)),
+            Some(row) => Ok(look.within_row(row)),
             None => missing(look),
         }
     }
 
-    fn word(&self, word: Word) -> Option<Value> {
+    fn word(&self, word: Word) -> Option<Cow<'_, Value>> {
         self.names.word(word)
     }
 

@@ -1,5 +1,6 @@
 //! The record of a request: what tells a retry from a new request, written with what it records.
 
+use singlet_item::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::evaluate_as;
@@ -29,9 +30,6 @@ const CHANGE_TYPE: &str = "$change";
 
 /// The rule that refused a write which ran after a change.
 const REFUSED: &str = "$refused";
-
-/// The longest idempotency key, in characters.
-const KEY_CHARS_MAX: usize = 255;
 
 /// The expiry of a record in a table that has no TTL.
 const UNTIL: &str = "$until";
@@ -92,9 +90,9 @@ impl<'a> RequestRecord<'a> {
     }
 
     pub fn new(operation: &WriteOperation<'a>, key: String) -> Result<Self, RuntimeError> {
-        if key.is_empty() || key.chars().count() > KEY_CHARS_MAX {
+        if key.is_empty() || key.chars().count() > IDEMPOTENCY_KEY_CHARS_MAX {
             return Err(RuntimeError::Request(format!(
-                "an idempotency key has 1 to {KEY_CHARS_MAX} characters"
+                "an idempotency key has 1 to {IDEMPOTENCY_KEY_CHARS_MAX} characters"
             )));
         }
         let model = operation.model;

@@ -6,8 +6,8 @@ use singlet_model::node::Node;
 use singlet_model::text::Text;
 use singlet_model::types::Type;
 use singlet_model::{Diagnostic, Span};
-use singlet_runtime::values::{self, Invalid};
 use singlet_runtime::{Value, claim_from_text, claim_type};
+use singlet_values::{self as values, Invalid};
 
 use super::ScenarioReader;
 use crate::file::ScenarioCaller;

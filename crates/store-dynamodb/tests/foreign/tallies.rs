@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use singlet_changes::{ChangeSource, Followers};
 use singlet_changes::{FollowError, TallyFollower, TriggerFollower, Unobserved, ask_for_figures};
 use singlet_model::Source;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Engine, Request, Value, WriteRequest, table};
 use singlet_store::{ErrorKind, Store};
+use singlet_values::json_text;
 
 use crate::place;
 

@@ -1,9 +1,9 @@
 //! Conditions and filters.
 
-use super::{EXPRESSION_OPERATORS_MAX, IN_OPTIONS_MAX, Renderer, bounded};
+use super::{Renderer, bounded};
 use crate::{Comparison, Condition, Operand, Result, StoreError};
 use singlet_item::Value;
-use singlet_item::limits::NESTING_LEVELS_MAX;
+use singlet_item::limits::{EXPRESSION_OPERATORS_MAX, IN_OPERANDS_MAX, NESTING_LEVELS_MAX};
 
 impl Renderer {
     /// The expression of a condition or a filter.
@@ -94,9 +94,9 @@ impl Renderer {
         if options.is_empty() {
             return Err(StoreError::bad_request("a list of options is empty"));
         }
-        if options.len() > IN_OPTIONS_MAX {
+        if options.len() > IN_OPERANDS_MAX {
             return Err(StoreError::too_large(format!(
-                "a list of options has {} entries, more than {IN_OPTIONS_MAX}",
+                "a list of options has {} entries, more than {IN_OPERANDS_MAX}",
                 options.len()
             )));
         }

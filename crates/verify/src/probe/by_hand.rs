@@ -521,12 +521,12 @@ fn value_at(path: &str, scope: Scope<'_>) -> Option<Value> {
     use singlet_model::evaluate::{Environment, time};
     let mut names = path.split('.');
     let first = match names.next()? {
-        "args" => scope.arg(names.next()?)?,
-        "caller" => scope.caller(names.next()?)?,
+        "args" => scope.arg(names.next()?)?.into_owned(),
+        "caller" => scope.caller(names.next()?)?.into_owned(),
         "settings" => scope.setting.settings.get(names.next()?)?.clone(),
         "today" => Value::S(time::day_of(scope.now, scope.zone()).ok()?),
         "now" => Value::S(time::iso(scope.now).ok()?),
-        name => scope.bound(name)?,
+        name => scope.bound(name)?.into_owned(),
     };
     names.try_fold(first, |value, name| value.as_map()?.get(name).cloned())
 }

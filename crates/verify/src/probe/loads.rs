@@ -10,8 +10,9 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Attribute, Entity};
 use singlet_model::types::{EntityId, Type};
 use singlet_runtime::load::MisfitKind;
-use singlet_runtime::{Attributes, Bounds, Caller, Engine, Setting, load, table, values};
+use singlet_runtime::{Attributes, Bounds, Caller, Engine, Setting, load, table};
 use singlet_store::Store;
+use singlet_values as values;
 
 use super::finding::given_rows;
 use super::hints::Hints;

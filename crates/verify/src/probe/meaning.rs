@@ -11,7 +11,8 @@ use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, evaluate_bou
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Order, Read, Return, Selection, SelectionKind};
 use singlet_model::types::{EntityId, Type};
-use singlet_runtime::{Attributes, Request, Scope, Setting, values};
+use singlet_runtime::{Attributes, Request, Scope, Setting};
+use singlet_values as values;
 
 use super::counted::counted_rows;
 use super::shape::AnswerShape;

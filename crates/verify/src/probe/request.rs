@@ -6,7 +6,8 @@ use singlet_model::Model;
 use singlet_model::evaluate::time;
 use singlet_model::model::{Argument, Entity, IdempotencyNeed, Read, Write};
 use singlet_model::types::{EntityId, LengthLimits, ObjectType, Type};
-use singlet_runtime::{Attributes, Caller, Request, WriteRequest, values};
+use singlet_runtime::{Attributes, Caller, Request, WriteRequest};
+use singlet_values as values;
 
 use super::hints::{AT, Hints, ValuedName};
 use super::table::Judge;

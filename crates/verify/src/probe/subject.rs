@@ -4,18 +4,17 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use singlet_item::limits::BATCH_WRITE_ITEMS_MAX;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_runtime::{Attributes, Engine, RuntimeError, table, values};
+use singlet_runtime::{Attributes, Engine, RuntimeError, table};
 use singlet_store::render::Renderer;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWrite, BatchWriteAnswer, BatchWriteRequest, Condition, DeleteRequest,
     Direction, GetAnswer, GetRequest, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, SortRange, Store,
     StoreLayer, TransactGetAnswer, TransactGetRequest, TransactWrite, TransactWriteRequest, UpdateRequest, WriteAnswer,
 };
-
-/// The most items of one batch.
-const BATCH_ITEMS_MAX: usize = 25;
+use singlet_values as values;
 
 /// How often what a batch left open is sent again.
 const BATCH_TRIES_MAX: usize = 50;
@@ -135,7 +134,7 @@ async fn all_items(store: &dyn Store, table: &str) -> Result<Vec<Item>> {
 }
 
 async fn write_all(store: &dyn Store, writes: Vec<BatchWrite>) -> std::result::Result<(), RuntimeError> {
-    for chunk in writes.chunks(BATCH_ITEMS_MAX) {
+    for chunk in writes.chunks(BATCH_WRITE_ITEMS_MAX) {
         let mut writes = chunk.to_vec();
         for attempt in 0u32.. {
             if writes.is_empty() {

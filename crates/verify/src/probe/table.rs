@@ -15,7 +15,8 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Attribute, Entity, History, Kept, Stored};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::WriteCost;
-use singlet_runtime::{Attributes, Caller, Scope, Setting, load, values};
+use singlet_runtime::{Attributes, Caller, Scope, Setting, load};
+use singlet_values as values;
 
 use super::hints::{Hints, ValuedName};
 use super::records::MadeUpRequest;

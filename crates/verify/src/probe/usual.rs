@@ -56,7 +56,7 @@ pub fn example_value(ty: &Type) -> Option<Value> {
     };
     let drawn = (0..DRAWN).filter_map(|_| draw.fresh(ty));
     drawn.min_by_key(|value| {
-        let text = singlet_runtime::values::json_text::of(value);
+        let text = singlet_values::json_text::of(value);
         let odd = text.chars().filter(|char| !char.is_ascii_alphanumeric()).count();
         let not_letters = text.chars().filter(|char| !char.is_ascii_lowercase()).count();
         // An empty text is plain, but shows nothing; a letter looks more like text than a digit.

@@ -9,7 +9,8 @@ use jiff::tz::TimeZone;
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::time;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
-use singlet_runtime::{Attributes, values};
+use singlet_runtime::Attributes;
+use singlet_values as values;
 
 use super::pattern::matching_text;
 

@@ -6,7 +6,8 @@
 use singlet_item::Value;
 use singlet_model::model::{Entity, Kept, Write};
 use singlet_model::types::EntityId;
-use singlet_runtime::{Attributes, WriteRequest, values};
+use singlet_runtime::{Attributes, WriteRequest};
+use singlet_values as values;
 
 use super::hints::Hints;
 use super::request::{RequestDraw, entities_of_write};

@@ -5,6 +5,7 @@
 //! have is taken for the one that is meant, as far as one item can say it; a step without a call is done as it is meant.
 
 use singlet_item::Item;
+use singlet_item::limits::BATCH_WRITE_ITEMS_MAX;
 use singlet_model::Model;
 use singlet_model::model::{Entity, Step, StepKind, Stored, UsingCall, Write};
 use singlet_model::types::EntityId;
@@ -18,9 +19,6 @@ use super::mends::Trace;
 use super::oracle::{ExpectedOutcome, Maker, Oracle, OracleFrame};
 use super::steps::OperationSteps;
 use super::world;
-
-/// The most items of one batch.
-const BATCH_ITEMS_MAX: usize = 25;
 
 /// How often what a batch left open is sent again.
 const BATCH_TRIES_MAX: usize = 50;
@@ -405,7 +403,7 @@ async fn send_batch(store: &dyn Store, actions: Vec<TransactWrite>) -> Result<()
         TransactWrite::Update(_) | TransactWrite::Check { .. } => None,
     });
     let writes: Vec<BatchWrite> = writes.collect();
-    for chunk in writes.chunks(BATCH_ITEMS_MAX) {
+    for chunk in writes.chunks(BATCH_WRITE_ITEMS_MAX) {
         let mut writes = chunk.to_vec();
         for _ in 0..BATCH_TRIES_MAX {
             if writes.is_empty() {

@@ -4,7 +4,8 @@ use singlet_item::{Number, Value};
 use singlet_model::evaluate::time;
 use singlet_model::model::{Argument, Attribute};
 use singlet_model::types::{ObjectType, Type};
-use singlet_runtime::{Attributes, values};
+use singlet_runtime::Attributes;
+use singlet_values as values;
 
 use super::draw::Draw;
 use super::sequence::WriteSequence;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::{Attribute, Entity, KeyTemplate, Role, Stored};
-use singlet_runtime::{Attributes, RuntimeError, Scope, load, row, values};
+use singlet_runtime::{Attributes, RuntimeError, Scope, load, row};
 use singlet_store::{ScanRequest, Store};
+use singlet_values as values;
 
 use super::world::Row;
 

@@ -12,8 +12,8 @@ use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, holds};
 use singlet_model::expression::Word;
 use singlet_model::model::{Entity, Trigger, TriggerEvent, Webhook, Write};
 use singlet_model::types::EntityId;
-use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Precondition, Scope, Setting, WriteRequest};
+use singlet_values::json_text;
 
 use super::oracle::{ExpectedOutcome, Oracle};
 use super::world::{self, Row};

@@ -1,11 +1,12 @@
 //! What a write means, by looking at every row.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_item::{Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{Environment, EvaluateError, Evaluated, KeyValue, Look};
+use singlet_model::evaluate::{Borrowed, Environment, EvaluateError, KeyValue, Look};
 use singlet_model::expression::{Expr, ExprKind, FunctionId, Word};
 use singlet_model::model::{LetValue, Step, Write};
 use singlet_model::types::EntityId;
@@ -201,33 +202,33 @@ pub(super) struct Making<'a> {
 }
 
 impl Environment for Making<'_> {
-    fn attribute(&self, name: &str) -> Option<Value> {
+    fn attribute(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.scope.attribute(name)
     }
-    fn row(&self) -> Option<Value> {
+    fn row(&self) -> Option<Cow<'_, Value>> {
         self.scope.row()
     }
-    fn arg(&self, name: &str) -> Option<Value> {
+    fn arg(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.scope.arg(name)
     }
-    fn caller(&self, claim: &str) -> Option<Value> {
+    fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
         self.scope.caller(claim)
     }
-    fn setting(&self, name: &str) -> Option<Value> {
+    fn setting(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.scope.setting(name)
     }
-    fn bound(&self, name: &str) -> Option<Value> {
+    fn bound(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.scope.bound(name)
     }
-    fn row_by_key(&self, entity: EntityId, key: &[KeyValue<'_>], look: Look<'_>) -> Evaluated {
+    fn row_by_key(&self, entity: EntityId, key: &[KeyValue<'_>], look: Look<'_>) -> Borrowed<'_> {
         let operation = self.operation.ok_or(EvaluateError::NeedsStore)?;
         match operation.row_with_key(entity, key, self.becoming)? {
-            Some(row) => Ok(look.at_row(&row)),
+            Some(row) => Ok(look.within_row(&row).map(|seen| Cow::Owned(seen.into_owned()))),
             None if look == Look::Presence => Ok(None),
             None => Err(EvaluateError::RowMissing(entity)),
         }
     }
-    fn word(&self, word: Word) -> Option<Value> {
+    fn word(&self, word: Word) -> Option<Cow<'_, Value>> {
         self.scope.word(word)
     }
     fn now(&self) -> i64 {

@@ -5,7 +5,8 @@ use singlet_model::evaluate::{evaluate, evaluate_as, holds};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, IdempotencyNeed, Role, Step};
 use singlet_model::types::Type;
-use singlet_runtime::{Attributes, Precondition, Scope, WriteRequest, values};
+use singlet_runtime::{Attributes, Precondition, Scope, WriteRequest};
+use singlet_values as values;
 
 use super::oracle::{ExpectedOutcome, Making, Oracle, OracleFrame};
 use super::world;

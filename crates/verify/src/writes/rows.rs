@@ -5,7 +5,8 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Kept, MoveTo, Step};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::DefaultRefusal;
-use singlet_runtime::{Attributes, Refused, values};
+use singlet_runtime::{Attributes, Refused};
+use singlet_values as values;
 
 use super::change::{Fate, OracleEdits, PartChange};
 use super::oracle::ExpectedOutcome;

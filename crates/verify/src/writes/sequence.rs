@@ -8,8 +8,9 @@ use singlet_item::{Item, Value};
 use singlet_model::model::Write;
 use singlet_model::types::Type;
 use singlet_model::{Model, Source};
-use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, WriteRequest, Written, table, values};
+use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, WriteRequest, Written, table};
 use singlet_store::Store;
+use singlet_values as values;
 
 use crate::bench::BenchGiven;
 use crate::choices::CHOICES_TRIED_MAX;

@@ -3,7 +3,7 @@
 use singlet_changes::{Change, ChangeKind, Gap, Misfit, SnapshotRow, at_text};
 use singlet_item::Value;
 use singlet_runtime::Attributes;
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 
 /// What a follower never saw.
 pub(super) fn gap_text(name: &str, gap: &Gap) -> String {

@@ -7,7 +7,7 @@ use clap::Args;
 use singlet_changes::{Deliveries, Delivery, WebhookOrder, WebhookState, at_text};
 use singlet_item::{Number, Value};
 use singlet_model::model::Webhook;
-use singlet_runtime::values::json_text;
+use singlet_values::json_text;
 
 use super::parked::{LOOK_PAUSE, SERVICE_TIME_MAX};
 use super::{Opened, failed};

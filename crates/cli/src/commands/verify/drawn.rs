@@ -4,7 +4,7 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value as Json, json};
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_runtime::values;
+use singlet_values as values;
 use singlet_verify::probe::{Call, Finding, Kind, OperationReport, Report, names_a_call};
 
 use super::counted;

@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json};
 use singlet_model::Model;
 use singlet_model::model::{Argument, ParamValue, Route};
 use singlet_model::types::Type;
-use singlet_runtime::values;
 use singlet_scenario::{Outcome, Target};
+use singlet_values as values;
 use singlet_verify::probe;
 
 /// The status of a refusal that says none.

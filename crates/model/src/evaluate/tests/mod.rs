@@ -8,6 +8,7 @@ mod texts;
 mod times;
 mod truths;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use singlet_item::{Number, Value};
 use super::{Environment, decide_condition, evaluate, evaluate_as, evaluate_bound, holds};
 use crate::catalog::{AttributeName, Catalog};
 use crate::diagnostic::Diagnostics;
-use crate::expression::{self, Absence, Args, Claim, Expr, ExprKind, Scope, Word};
+use crate::expression::{self, Absence, Args, Claim, Expr, Scope, Word};
 use crate::source::Span;
 use crate::text::{Style, Text};
 use crate::types::{EnumType, LengthLimits, Type};
@@ -31,29 +32,25 @@ struct World {
 }
 
 impl Environment for World {
-    fn attribute(&self, name: &str) -> Option<Value> {
-        self.row.get(name).cloned()
+    fn attribute(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.row.get(name).map(Cow::Borrowed)
     }
-    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
-        let ExprKind::Attribute(name) = name else { return None };
-        self.row.get(name)
+    fn row(&self) -> Option<Cow<'_, Value>> {
+        Some(Cow::Owned(Value::M(self.row.clone())))
     }
-    fn row(&self) -> Option<Value> {
-        Some(Value::M(self.row.clone()))
+    fn arg(&self, name: &str) -> Option<Cow<'_, Value>> {
+        (name == "text").then(|| Cow::Owned(Value::S("milk".to_owned())))
     }
-    fn arg(&self, name: &str) -> Option<Value> {
-        (name == "text").then(|| Value::S("milk".to_owned()))
+    fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
+        (claim == "id").then(|| Cow::Owned(Value::S("u1".to_owned())))
     }
-    fn caller(&self, claim: &str) -> Option<Value> {
-        (claim == "id").then(|| Value::S("u1".to_owned()))
-    }
-    fn setting(&self, _: &str) -> Option<Value> {
+    fn setting(&self, _: &str) -> Option<Cow<'_, Value>> {
         None
     }
-    fn bound(&self, _: &str) -> Option<Value> {
+    fn bound(&self, _: &str) -> Option<Cow<'_, Value>> {
         None
     }
-    fn word(&self, _: Word) -> Option<Value> {
+    fn word(&self, _: Word) -> Option<Cow<'_, Value>> {
         None
     }
     fn now(&self) -> i64 {

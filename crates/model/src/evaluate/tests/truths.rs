@@ -93,25 +93,25 @@ fn what_is_unknown_admits_nobody() {
 fn what_is_unknown_stays_unknown_in_a_bound_name() {
     struct Bound(World, Value);
     impl Environment for Bound {
-        fn attribute(&self, name: &str) -> Option<Value> {
+        fn attribute(&self, name: &str) -> Option<Cow<'_, Value>> {
             self.0.attribute(name)
         }
-        fn row(&self) -> Option<Value> {
+        fn row(&self) -> Option<Cow<'_, Value>> {
             self.0.row()
         }
-        fn arg(&self, name: &str) -> Option<Value> {
+        fn arg(&self, name: &str) -> Option<Cow<'_, Value>> {
             self.0.arg(name)
         }
-        fn caller(&self, claim: &str) -> Option<Value> {
+        fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
             self.0.caller(claim)
         }
-        fn setting(&self, name: &str) -> Option<Value> {
+        fn setting(&self, name: &str) -> Option<Cow<'_, Value>> {
             self.0.setting(name)
         }
-        fn bound(&self, name: &str) -> Option<Value> {
-            (name == "known").then(|| self.1.clone())
+        fn bound(&self, name: &str) -> Option<Cow<'_, Value>> {
+            (name == "known").then_some(Cow::Borrowed(&self.1))
         }
-        fn word(&self, word: Word) -> Option<Value> {
+        fn word(&self, word: Word) -> Option<Cow<'_, Value>> {
             self.0.word(word)
         }
         fn now(&self) -> i64 {

@@ -3,10 +3,9 @@
 use std::collections::btree_map;
 use std::vec;
 
-use singlet_item::Value;
+use singlet_item::{Item, Value};
 
 use super::json_text;
-use crate::scope::Attributes;
 
 /// A value on its way to text.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ impl JsonPieces {
     }
 
     /// An object without its end, so that more members may follow.
-    pub fn of_open_object(members: Attributes) -> Self {
+    pub fn of_open_object(members: Item) -> Self {
         JsonPieces {
             next: None,
             open: vec![Level::new(RestPieces::Object(members.into_iter()), false)],

@@ -1,4 +1,11 @@
-//! Values of the language's types, from JSON and from text: arguments, sample data, settings.
+//! Values of the language's types, from JSON and from text, and back to JSON: arguments, rows, settings, answers.
+//!
+//! Every digit of a number is kept on the way in and out. Whoever takes a value from outside takes it through here: [`from_text`] where
+//! it comes as text (a query, the command line), [`from_tree`] where it comes as JSON, [`as_stored`] where a program has it already.
+//! What they give is spelled as it is stored, within the limits of its type.
+//!
+//! It knows no model beyond its types, and neither an engine nor a store.
+
 #![deny(
     clippy::wildcard_enum_match_arm,
     reason = "a type that is forgotten must not compile"
@@ -9,6 +16,7 @@ mod json_pieces;
 pub mod json_text;
 mod tree;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
@@ -22,7 +30,7 @@ use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, T
 
 pub use checked::{as_stored, checked};
 pub use json_pieces::JsonPieces;
-pub use tree::{JsonError, NESTING_MAX, Tree};
+pub use tree::{JsonError, Members, Tree};
 
 /// What is wrong with a value, and where in it: a JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +79,7 @@ pub fn from_json(json: &Json, ty: &Type) -> Result<Value, Invalid> {
 /// # Errors
 ///
 /// Where it is not of the type or outside its limits.
-pub fn from_tree(tree: &Tree, ty: &Type) -> Result<Value, Invalid> {
+pub fn from_tree(tree: &Tree<'_>, ty: &Type) -> Result<Value, Invalid> {
     match (ty, tree) {
         (Type::Json | Type::Unknown, tree) => free(tree),
         (Type::Bool, Tree::Bool(truth)) => Ok(Value::Bool(*truth)),
@@ -85,7 +93,7 @@ pub fn from_tree(tree: &Tree, ty: &Type) -> Result<Value, Invalid> {
         (Type::Object(object), Tree::Object(entries)) => fields(entries, tree, object),
         (Type::Geo(Some(object)), Tree::Object(entries)) => on_earth(fields(entries, tree, object)?),
         (Type::Geo(None), Tree::Object(_)) => place(tree),
-        (Type::OrWords(_, words), Tree::Text(text)) if words.contains(text) => Ok(Value::S(text.clone())),
+        (Type::OrWords(_, words), Tree::Text(text)) if words.iter().any(|word| word == text) => Ok(text_value(text)),
         (Type::OrWords(value, _), tree) => from_tree(tree, value),
         // What JSON has a form for is not taken as text.
         (
@@ -105,6 +113,10 @@ pub fn from_tree(tree: &Tree, ty: &Type) -> Result<Value, Invalid> {
         (_, Tree::Text(text)) => from_text(text, ty),
         _ => Err(Invalid::new(format!("this must be {}", type_words(ty)))),
     }
+}
+
+fn text_value(text: &str) -> Value {
+    Value::S(text.to_owned())
 }
 
 /// Bytes as base64, as DynamoDB spells them.
@@ -284,7 +296,7 @@ fn number_of(text: &str) -> Result<Number, Option<Invalid>> {
     })
 }
 
-fn list(elements: &[Tree], element: &Type, limits: &LengthLimits) -> Result<Vec<Value>, Invalid> {
+fn list(elements: &[Tree<'_>], element: &Type, limits: &LengthLimits) -> Result<Vec<Value>, Invalid> {
     check_length(elements.len() as u64, limits, "elements")?;
     let values = elements.iter().enumerate();
     values
@@ -316,18 +328,18 @@ fn named(name: &str) -> Result<(), Invalid> {
     }
 }
 
-fn map(entries: &[(String, Tree)], element: &Type, limits: &LengthLimits) -> Result<Value, Invalid> {
+fn map(entries: &Members<'_>, element: &Type, limits: &LengthLimits) -> Result<Value, Invalid> {
     check_length(entries.len() as u64, limits, "entries")?;
     let mut map = BTreeMap::new();
     for (name, tree) in entries {
         named(name)?;
         let value = from_tree(tree, element).map_err(|invalid| invalid.under(name))?;
-        map.insert(name.clone(), value);
+        map.insert(name.to_string(), value);
     }
     Ok(Value::M(map))
 }
 
-fn fields(entries: &[(String, Tree)], tree: &Tree, object: &ObjectType) -> Result<Value, Invalid> {
+fn fields(entries: &Members<'_>, tree: &Tree<'_>, object: &ObjectType) -> Result<Value, Invalid> {
     if let Some((unknown, _)) = entries.iter().find(|(name, _)| object.field(name).is_none()) {
         return Err(Invalid::new("there is no such field").under(unknown));
     }
@@ -345,7 +357,7 @@ fn fields(entries: &[(String, Tree)], tree: &Tree, object: &ObjectType) -> Resul
     Ok(Value::M(map))
 }
 
-fn place(tree: &Tree) -> Result<Value, Invalid> {
+fn place(tree: &Tree<'_>) -> Result<Value, Invalid> {
     let mut map = BTreeMap::new();
     for (name, degrees) in place_degrees() {
         let tree = tree
@@ -404,7 +416,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 /// JSON of any shape, as far as DynamoDB holds its numbers.
-fn free(tree: &Tree) -> Result<Value, Invalid> {
+fn free(tree: &Tree<'_>) -> Result<Value, Invalid> {
     Ok(match tree {
         Tree::Null => Value::Null,
         Tree::Bool(truth) => Value::Bool(*truth),
@@ -412,16 +424,16 @@ fn free(tree: &Tree) -> Result<Value, Invalid> {
             let wrong = || Invalid::new("this must be a number");
             Value::N(number_of(number).map_err(|invalid| invalid.unwrap_or_else(wrong))?)
         }
-        Tree::Text(text) => Value::S(text.clone()),
+        Tree::Text(text) => text_value(text),
         Tree::List(elements) => {
             let each = elements.iter().enumerate();
             let each = each.map(|(at, tree)| free(tree).map_err(|invalid| invalid.under(&at.to_string())));
             Value::L(each.collect::<Result<_, _>>()?)
         }
         Tree::Object(entries) => {
-            let entry = |(name, tree): &(String, Tree)| {
+            let entry = |(name, tree): &(Cow<'_, str>, Tree<'_>)| {
                 named(name)?;
-                Ok((name.clone(), free(tree).map_err(|invalid| invalid.under(name))?))
+                Ok((name.to_string(), free(tree).map_err(|invalid| invalid.under(name))?))
             };
             Value::M(entries.iter().map(entry).collect::<Result<_, Invalid>>()?)
         }
