@@ -27,8 +27,8 @@ use crate::scope::Attributes;
 /// How many rows are gone through for one page before it is given short.
 pub(crate) const PAGE_FOUND_ROWS_MAX: usize = 1_000;
 
-/// How many keys the index is asked for at most.
-const KEYS_ASKED_MAX: usize = 100;
+/// How many rows are read at once at most.
+const KEYS_READ_MAX: usize = 100;
 
 /// What has the words of rows.
 #[async_trait]
@@ -144,51 +144,68 @@ impl<'a> Reading<'a> {
         let terms = self.known_terms(search)?;
         let start = self.budget.start_page();
         let mut gone_through = 0;
-        let mut asked = 0_usize;
+        let mut wanted = limit.max(1);
         let mut stretch = Stretch::default();
         loop {
-            let wanted = limit.saturating_sub(found.rows.len());
-            // What was read did not suffice: more is asked for each time.
-            asked = wanted.max(asked.saturating_mul(2)).clamp(1, KEYS_ASKED_MAX);
             let request = SearchRequest {
                 entity: entity.name.clone(),
                 query: query.clone(),
                 terms: terms.clone(),
                 after: place.clone(),
-                most: asked,
+                most: wanted,
             };
-            let answer = index.search(request).await.map_err(RuntimeError::from)?;
-            found.rounds += 1;
-            let mut rows = self.rows_by_key(search, &answer.hits, &mut found).await?;
-            let last = answer.hits.len();
-            let mut seen = 0;
-            for (score, key) in answer.hits {
-                if found.rows.len() >= limit {
+            let SearchHits {
+                hits,
+                counts,
+                as_of,
+                is_end,
+            } = index.search(request).await.map_err(RuntimeError::from)?;
+            let is_spent = |gone_through: usize| {
+                gone_through >= PAGE_FOUND_ROWS_MAX || self.budget.is_page_spent(start, self.bounds())
+            };
+            let mut read = 0_usize;
+            while let Some(left) = hits
+                .get(read..)
+                .filter(|left| !left.is_empty() && found.rows.len() < limit)
+            {
+                // What was read did not suffice: more is read each time.
+                let missing = limit.saturating_sub(found.rows.len());
+                let batch = missing.max(gone_through).min(KEYS_READ_MAX).min(left.len());
+                let batch = left.get(..batch).unwrap_or_default();
+                found.rounds += 1;
+                let mut rows = self.rows_by_key(search, batch, &mut found).await?;
+                for (score, key) in batch {
+                    if found.rows.len() >= limit {
+                        break;
+                    }
+                    stretch.row().await;
+                    read += 1;
+                    gone_through += 1;
+                    if let Some(row) = rows.remove(key)
+                        && self.keeps_found(search, matching, &query, &row)?
+                    {
+                        found.rows.push(row);
+                    }
+                    place = Some(SearchPlace {
+                        as_of,
+                        counts: counts.clone(),
+                        score: *score,
+                        key: key.clone(),
+                    });
+                }
+                if is_spent(gone_through) {
                     break;
                 }
-                stretch.row().await;
-                seen += 1;
-                if let Some(row) = rows.remove(&key)
-                    && self.keeps_found(search, matching, &query, &row)?
-                {
-                    found.rows.push(row);
-                }
-                place = Some(SearchPlace {
-                    as_of: answer.as_of,
-                    counts: answer.counts.clone(),
-                    score,
-                    key,
-                });
             }
-            gone_through += seen;
-            if answer.is_end && seen == last {
+            if (is_end || hits.is_empty()) && read == hits.len() {
                 found.onward = Onward::End;
                 return Ok(found);
             }
-            let is_spent = gone_through >= PAGE_FOUND_ROWS_MAX || self.budget.is_page_spent(start, self.bounds());
-            if found.rows.len() >= limit || is_spent {
+            if found.rows.len() >= limit || is_spent(gone_through) {
                 break;
             }
+            // The index goes through all that match each time that it is asked, so it is asked for the rest of the page at once.
+            wanted = PAGE_FOUND_ROWS_MAX - gone_through;
         }
         found.onward = Onward::At(Positions {
             searched: place,

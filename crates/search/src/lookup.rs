@@ -192,11 +192,21 @@ fn beginning_with(
             break;
         }
         let mut postings = words.read_postings_from_terminfo(terms.value(), IndexRecordOption::WithFreqs)?;
-        join(rows, &mut postings, |row, times| {
+        let mut add = |row: DocId, times| {
             if let Some(known) = times_of.get_mut(row as usize) {
                 *known = known.saturating_add(times);
             }
-        });
+        };
+        // To look for each row of a long list takes longer than to go through a short one, and what is no row of the search does not count below.
+        if terms.value().doc_freq as usize <= rows.len() {
+            let mut row = postings.doc();
+            while row != TERMINATED {
+                add(row, postings.term_freq());
+                row = postings.advance();
+            }
+        } else {
+            join(rows, &mut postings, add);
+        }
     }
     let having = rows.iter().filter_map(|row| {
         let times = times_of.get(*row as usize).copied().unwrap_or_default();
