@@ -7,7 +7,7 @@ use clap::Args;
 use singlet_face::Company;
 use singlet_model::Model;
 use singlet_model::model::Argument;
-use singlet_runtime::{Attributes, Engine, OpenError, TableOpening, TableState, TableUse, load};
+use singlet_runtime::{Attributes, Engine, OpenError, RelocationPhase, TableOpening, TableState, TableUse, load};
 use singlet_values as values;
 
 use crate::place::Place;
@@ -161,6 +161,15 @@ fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, error: OpenErr
              `--abort` makes everything as it was",
             model.name
         ),
+        OpenError::Relocated(relocation) => {
+            let help = match relocation.phase {
+                RelocationPhase::Claimed | RelocationPhase::Copying => {
+                    "`singlet copy` with the same options goes on; with `--abort` it opens here again"
+                }
+                RelocationPhase::Moved => "serve it from there",
+            };
+            format!("table `{table}` of `{}`: {error}\nhelp: {help}", model.name)
+        }
         OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..) => {
             format!(
                 "table `{table}` does not fit this model `{}`: {error}\n{}",

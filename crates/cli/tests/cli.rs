@@ -75,6 +75,7 @@ fn every_transcript_is_what_the_command_prints() {
             "docs/deploy.md",
             "docs/diff.md",
             "docs/evolution.md",
+            "docs/from-one-machine-to-dynamodb.md",
             "docs/tutorial.md",
             "docs/verify.md",
         ]

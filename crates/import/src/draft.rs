@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_item::Value;
 use singlet_item::key::Delimiter;
+use singlet_model::Source;
 use singlet_store::{IndexSpec, KeyType, TableSpec};
 
 use crate::attributes::{TypeText, type_of};
@@ -40,6 +41,8 @@ pub(crate) struct DraftAttribute {
     pub optional: bool,
     /// Whether it stands in the key alone.
     pub key_only: bool,
+    /// Its name in items, where the language has another use for that.
+    pub stored: Option<String>,
 }
 
 /// A drafted entity.
@@ -62,7 +65,7 @@ pub(crate) struct Drafting<'s> {
 
 impl Drafting<'_> {
     pub(crate) fn draft(&self, kind: &Kind<'_>, effort: Effort) -> DraftEntity {
-        let mut columns = self.columns(kind);
+        let (mut columns, stored) = self.columns(kind);
         let words = self.words(kind, &columns);
         let mut entity = DraftEntity {
             name: kind.name.clone(),
@@ -113,10 +116,11 @@ impl Drafting<'_> {
         for (name, column) in &columns {
             let mut attribute = attribute(name, column, effort, padded.get(name).copied());
             // What expires rows is an instant, whatever else its numbers could be.
-            if self.spec.ttl.as_ref() == Some(name) {
+            if self.spec.ttl.as_ref() == Some(stored.get(name).unwrap_or(name)) {
                 attribute.ty = TypeText::plain("seconds");
             }
             attribute.key_only = key_only.contains_key(name);
+            attribute.stored = stored.get(name).cloned();
             entity.attributes.insert(name.clone(), attribute);
         }
         entity
@@ -130,8 +134,9 @@ impl Drafting<'_> {
         }
     }
 
-    /// Every attribute that is no key of the table or an index, and not what names the kind.
-    fn columns<'a>(&self, kind: &Kind<'a>) -> Columns<'a> {
+    /// Every attribute that is no key of the table or an index, and not what names the kind; and those names in items that cannot name
+    /// an attribute of a model, by the names that they get instead.
+    fn columns<'a>(&self, kind: &Kind<'a>) -> (Columns<'a>, BTreeMap<String, String>) {
         let keys = self.spec.key_attributes();
         let is_apart = |name: &str| {
             keys.iter().any(|key| key.name == name) || self.type_attribute == Some(name) || name.starts_with('$')
@@ -142,8 +147,18 @@ impl Drafting<'_> {
             .flat_map(|item| item.keys())
             .filter(|name| !is_apart(name))
             .collect();
+        let mut stored = BTreeMap::new();
         let column = |name: &String| kind.items.iter().map(|item| item.get(name)).collect();
-        names.into_iter().map(|name| (name.clone(), column(name))).collect()
+        let columns = names.iter().map(|name| {
+            let is_taken = |other: &str| names.iter().any(|name| *name == other) || stored.contains_key(other);
+            let free = free_name(name, is_taken);
+            if free != **name {
+                stored.insert(free.clone(), (*name).clone());
+            }
+            (free, column(name))
+        });
+        let columns = columns.collect();
+        (columns, stored)
     }
 
     fn key_columns<'a, 's>(&'s self, kind: &Kind<'a>) -> BTreeMap<&'s str, Column<'a>> {
@@ -199,6 +214,37 @@ impl Drafting<'_> {
         }
         (!templates.is_empty() || !own.is_empty()).then_some((templates, own))
     }
+}
+
+/// A name as an attribute of a model has it: one that means something in expressions, or is none, becomes another.
+fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    if is_attribute_name(name) {
+        return name.to_owned();
+    }
+    let letters = name
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
+    let letters: String = letters.collect();
+    let word = format!("{}_value", letters.trim_matches('_'));
+    let word = if is_attribute_name(&word) {
+        word
+    } else {
+        "value".to_owned()
+    };
+    let numbered = (2_usize..).map(|number| format!("{word}_{number}"));
+    let mut names = std::iter::once(word.clone()).chain(numbered);
+    names.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+/// Whether the language takes a name for an attribute.
+fn is_attribute_name(name: &str) -> bool {
+    let name = serde_json::to_string(name).unwrap_or_default();
+    let text = format!(
+        "singlet: 1\nname: probe\ntable: {{name: probe, key: {{partition: \"$probe\"}}, type: none}}\nentities:\n  Probe:\n    attributes: {{{name}: json, \
+         probe_key: string}}\n    key: {{$probe: \"{{probe_key}}\"}}\n"
+    );
+    let found = singlet_model::load(&Source::new("model.yaml", text)).diagnostics;
+    !found.has_errors()
 }
 
 fn texts<'a>(column: &Column<'a>) -> Vec<Option<&'a str>> {
@@ -312,5 +358,6 @@ fn attribute(name: &str, column: &Column<'_>, effort: Effort, padded: Option<usi
         },
         optional: values.len() < column.len(),
         key_only: false,
+        stored: None,
     }
 }

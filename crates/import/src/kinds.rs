@@ -14,6 +14,8 @@ const DELIMITERS: [char; 7] = ['#', '|', ':', '/', '~', '^', ';'];
 const DELIMITED_PERCENT_MIN: usize = 20;
 /// The most kinds that an attribute tells apart.
 const TYPES_MAX: usize = 64;
+/// What ElectroDB, OneTable and dynamodb-toolbox call the attribute that names an entity: its values tell kinds apart whatever their keys look like.
+const LIBRARY_TYPES: [&str; 3] = ["__edb_e__", "_type", "_et"];
 /// The most words that label keys of one attribute.
 const LABELS_MAX: usize = 32;
 /// The most kinds that are proposed.
@@ -190,7 +192,8 @@ fn type_attribute(spec: &TableSpec, rows: &[&Item], shapes: &[Vec<String>]) -> O
                 let all: usize = shapes.values().sum();
                 shapes.values().max().copied().unwrap_or(0) * 100 >= all * SHAPED_PERCENT_MIN
             };
-            kinds.len() <= distinct_shapes.len() && kinds.values().all(is_shaped)
+            let is_of_library = LIBRARY_TYPES.contains(&name.as_str());
+            is_of_library || (kinds.len() <= distinct_shapes.len() && kinds.values().all(is_shaped))
         })
         .collect();
     found.sort_by_key(|name| name.len());

@@ -160,7 +160,7 @@ fn attribute_text(attribute: &DraftAttribute) -> String {
     match &attribute.ty {
         TypeText::Enum(members) => {
             let optional = if attribute.optional { ", optional: true" } else { "" };
-            let stored = if attribute.key_only { ", stored: none" } else { "" };
+            let stored = stored_text(attribute);
             format!(
                 "{{enum: [{}]{optional}{stored}}}",
                 members
@@ -177,11 +177,20 @@ fn attribute_text(attribute: &DraftAttribute) -> String {
                     (word, format!(" {limits}"))
                 });
             let optional = if attribute.optional { "?" } else { "" };
-            match attribute.key_only {
-                true => format!("{{type: \"{word}{optional}{limits}\", stored: none}}"),
-                false => format!("{word}{optional}{limits}"),
+            match stored_text(attribute) {
+                stored if stored.is_empty() => format!("{word}{optional}{limits}"),
+                stored => format!("{{type: \"{word}{optional}{limits}\"{stored}}}"),
             }
         }
+    }
+}
+
+/// Where an attribute is stored, if that is not under its name.
+fn stored_text(attribute: &DraftAttribute) -> String {
+    match (&attribute.stored, attribute.key_only) {
+        (Some(name), _) => format!(", stored: {}", always_quoted(name)),
+        (None, true) => ", stored: none".to_owned(),
+        (None, false) => String::new(),
     }
 }
 

@@ -387,6 +387,50 @@ fn names_that_begin_with_a_dollar_are_not_passed_over() {
     );
 }
 
+/// As ElectroDB writes them: keys in lower case, some with the delimiter within a value, and an attribute whose name means something in
+/// expressions.
+#[test]
+fn items_of_electrodb_are_claimed() {
+    let task = |project: &str, at: usize| {
+        item([
+            ("PK", text(&format!("$work#project_{}", project.to_lowercase()))),
+            ("SK", text(&format!("$task_1#taskid_t-{at}"))),
+            ("__edb_e__", text("task")),
+            ("__edb_v__", text("1")),
+            ("project", text(project)),
+            ("taskId", text(&format!("T-{at}"))),
+        ])
+    };
+    let person = |at: usize| {
+        item([
+            ("PK", text(&format!("$work#email_{at}@x.org"))),
+            ("SK", text("$person_1")),
+            ("__edb_e__", text("person")),
+            ("__edb_v__", text("1")),
+            ("email", text(&format!("{at}@X.org"))),
+            ("settings", Value::M([("size".to_owned(), number(3))].into())),
+            ("now", text("later")),
+        ])
+    };
+    let tasks = |name: &dyn Fn(usize) -> String| (0..20).map(|at| task(&name(at), at)).collect::<Vec<_>>();
+    let people: Vec<Item> = (0..20).map(person).collect();
+    let plain = [tasks(&|at| format!("Apollo {at}")), people.clone()].concat();
+    let proposal = all_claimed(&usual_spec(), &plain);
+    let names: Vec<&str> = proposal.entities.iter().map(|entity| entity.name.as_str()).collect();
+    assert_eq!(names, ["person", "task"]);
+    for written in [
+        "$work#project_{lower(project)}",
+        "$task_1#taskid_{lower(taskId)}",
+        "settings_value: {type: \"json\", stored: \"settings\"}",
+        "now_value: {type: \"string\", stored: \"now\"}",
+    ] {
+        assert!(proposal.text.contains(written), "{written}\n{}", proposal.text);
+    }
+    // Where a value has the delimiter within it, which ElectroDB does not escape, keys are attributes.
+    let hard = [tasks(&|at| format!("A#{at}")), people].concat();
+    all_claimed(&usual_spec(), &hard);
+}
+
 #[test]
 fn an_attribute_names_the_kind_only_where_keys_agree() {
     // `type` is what an order is of, not what the item is.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use singlet_face::Company;
 use singlet_model::Model;
 use singlet_runtime::load::is_of_singlet;
-use singlet_runtime::{Engine, Migration, OpenError, RuntimeError, TableOpening, TableUse, table};
+use singlet_runtime::{Engine, Migration, OpenError, Relocation, RuntimeError, TableOpening, TableUse, table};
 use singlet_store::{Billing, IndexKind, IndexSpec, ScanRequest, TableChange, TableSpec, TableUpkeep};
 
 use crate::table_steps::{TableStep, is_other, table_hindrances, wait_for_table};
@@ -90,6 +90,8 @@ pub enum DeployError {
     Managed(String),
     /// Its rows are being changed from one model to another.
     Migrating(Migration),
+    /// It is carried to another store, or was.
+    Relocated(Relocation),
     /// It was still another after as many steps as it can take: somebody else changes it.
     NotStill,
     /// The store failed, or refused.
@@ -104,6 +106,7 @@ impl fmt::Display for DeployError {
             DeployError::Migrating(migration) => {
                 write!(out, "it is being migrated, in the phase `{}`", migration.phase.word())
             }
+            DeployError::Relocated(relocation) => relocation.fmt(out),
             DeployError::NotStill => out.write_str("something else changes it at the same time"),
             DeployError::Failed(error) => error.fmt(out),
         }
@@ -225,6 +228,9 @@ impl<'e> Deployer<'e> {
     /// A table that is being migrated is not changed here.
     async fn check_still(&self) -> Result<(), DeployError> {
         let control = self.engine.table_control().await.map_err(open_failed)?;
+        if let Some(relocation) = control.as_ref().and_then(|control| control.relocation()) {
+            return Err(DeployError::Relocated(relocation.clone()));
+        }
         match control.and_then(|control| control.migration().cloned()) {
             Some(migration) => Err(DeployError::Migrating(migration)),
             None => Ok(()),
@@ -409,6 +415,7 @@ fn open_failed(error: OpenError) -> DeployError {
     match error {
         OpenError::Failed(error) => DeployError::Failed(error),
         OpenError::Migrating(migration) => DeployError::Migrating(migration),
+        OpenError::Relocated(relocation) => DeployError::Relocated(relocation),
         OpenError::NoTable => DeployError::NotStill,
         other @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..)) => {
             DeployError::Hindered(vec![other.to_string()])

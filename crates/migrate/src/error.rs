@@ -4,7 +4,7 @@ use std::fmt;
 
 use singlet_changes::{FollowError, Lag};
 use singlet_item::Item;
-use singlet_runtime::{Finding, Migration, OpenError, RuntimeError};
+use singlet_runtime::{Finding, Migration, OpenError, Relocation, RuntimeError};
 use singlet_store::StoreError;
 
 use crate::report::MigrationPlan;
@@ -50,6 +50,8 @@ pub enum MigrateError {
     Unsound(u64, Vec<Finding>),
     /// Another migration is under way.
     Another(Migration),
+    /// The table is carried to another store, or was.
+    Relocated(Relocation),
     /// It is being aborted.
     Aborting,
     /// Nothing is under way that could be aborted.
@@ -87,6 +89,7 @@ impl fmt::Display for MigrateError {
                 let phase = migration.phase.word();
                 write!(out, "a migration to another model is under way, in its phase `{phase}`")
             }
+            MigrateError::Relocated(relocation) => relocation.fmt(out),
             MigrateError::Aborting => out.write_str("the migration is being aborted"),
             MigrateError::NothingToAbort => out.write_str("no migration is under way"),
             MigrateError::TooLate => out.write_str(
@@ -128,6 +131,7 @@ impl From<OpenError> for MigrateError {
             OpenError::Failed(error) => MigrateError::Failed(error),
             OpenError::NoTable => MigrateError::Unknown,
             OpenError::Migrating(migration) => MigrateError::Another(migration),
+            OpenError::Relocated(relocation) => MigrateError::Relocated(relocation),
             other @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..)) => {
                 MigrateError::Impossible(vec![other.to_string()])
             }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use singlet_runtime::{Engine, OpenError};
+use singlet_runtime::{Engine, OpenError, RelocationPhase};
 use singlet_store::{Store, StoreError, StoreLayer};
 
 /// How often a service reads what its table says.
@@ -27,6 +27,8 @@ struct Gate {
 }
 
 const MIGRATING: &str = "the table is being migrated";
+const COPYING: &str = "the table is being copied to another store";
+const MOVED: &str = "the table was moved to another store, and is served from there";
 const OTHER_MODEL: &str = "the table was migrated to another model, and waits for a service of that model";
 const NOT_READ: &str = "whether the table is being migrated could not be read for a while";
 
@@ -108,6 +110,13 @@ async fn watch_table(engine: Engine, faces: Vec<String>, gate: Weak<Gate>) {
         let Some(gate) = gate.upgrade() else { return };
         match control {
             Ok(Some(control)) if control.migration().is_some() => gate.has_read(Some(MIGRATING)),
+            Ok(Some(control)) if control.relocation().is_some() => {
+                let phase = control.relocation().map(|relocation| relocation.phase);
+                gate.has_read(Some(match phase {
+                    Some(RelocationPhase::Moved) => MOVED,
+                    _ => COPYING,
+                }));
+            }
             Ok(Some(control)) if !is_left(control.faces()) => gate.has_read(Some(OTHER_MODEL)),
             Ok(_) => gate.has_read(None),
             // The gate closes by itself once it has not been read for too long.

@@ -117,8 +117,9 @@ impl IndexBuilder {
         }
         wait_for_table(&**store, table).await?;
         let control = self.engine.table_control().await?.ok_or(MigrateError::Unknown)?;
-        if control.migration().is_some() || !self.engine.end_migration(&control).await? {
-            // Somebody has begun to migrate the table, and makes the indexes.
+        let is_still = control.migration().is_none() && control.relocation().is_none();
+        if !is_still || !self.engine.end_migration(&control).await? {
+            // Somebody has begun to migrate the table, and makes the indexes; or to carry it elsewhere.
             return Err(RuntimeError::Conflict.into());
         }
         self.pending.write().unwrap_or_else(PoisonError::into_inner).clear();

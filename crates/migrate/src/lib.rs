@@ -24,7 +24,9 @@
 //!
 //! No terminal, no file, and no models: it is given the old one and the new one.
 
+mod copied_items;
 mod copies;
+mod copy_error;
 mod deploy;
 mod error;
 mod gate;
@@ -37,9 +39,11 @@ mod report;
 mod stamp;
 mod step;
 mod survey;
+mod table_copy;
 mod table_steps;
 mod verify;
 
+pub use copy_error::CopyError;
 pub use deploy::{DeployError, DeployOptions, DeployPlan, Deployer};
 pub use error::{MigrateError, RowMisfit};
 pub use gate::{GATE_BEAT, GATE_STALE, behind_gate};
@@ -47,3 +51,4 @@ pub use indexing::{IndexBuilder, IndexesBuilt, before_indexes};
 pub use migrator::{MigrateOptions, MigrateProgress, Migrated, Migrator};
 pub use report::{EntityCount, MigrationPlan};
 pub use stamp::STAMP;
+pub use table_copy::{CopiedTable, CopyOptions, CopyPlan, CopyStage, TableCopier};

@@ -341,7 +341,11 @@ impl<'e> Migrator<'e> {
     }
 
     async fn control(&self) -> Result<TableControl, MigrateError> {
-        self.old.table_control().await?.ok_or(MigrateError::Unknown)
+        let control = self.old.table_control().await?.ok_or(MigrateError::Unknown)?;
+        match control.relocation() {
+            Some(relocation) => Err(MigrateError::Relocated(relocation.clone())),
+            None => Ok(control),
+        }
     }
 
     /// The table of the old model, where what it has and the new one does not is removed.

@@ -48,7 +48,10 @@ pub use audit::{
 pub use budget::{Memory, Turns};
 pub use by_key::{batch_get, primary_key};
 pub use claims::{UnknownClaim, claim_from_json, claim_from_text, claim_type, put_claim};
-pub use control::{MIGRATED, Migration, MigrationPhase, OpenError, TableControl, TableOpening, TableState, TableUse};
+pub use control::{
+    MIGRATED, Migration, MigrationPhase, OpenError, Relocation, RelocationPhase, TableControl, TableOpening,
+    TableState, TableUse,
+};
 pub use copies::StaleCopy;
 pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, range_text, unwatchable};
 pub use error::RuntimeError;

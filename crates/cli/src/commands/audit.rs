@@ -129,7 +129,11 @@ impl Audit {
         match engine.open_table(&opening).await {
             Ok(_) => {}
             Err(
-                error @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..) | OpenError::Migrating(_)),
+                error @ (OpenError::Table(_)
+                | OpenError::Model(_)
+                | OpenError::Rows(..)
+                | OpenError::Migrating(_)
+                | OpenError::Relocated(_)),
             ) => {
                 if self.repair {
                     return Err(fail(&format!(

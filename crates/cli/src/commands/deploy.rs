@@ -122,6 +122,7 @@ fn refused(place: &Place, table: &str, error: &DeployError) -> ExitCode {
         DeployError::Migrating(_) => {
             "`singlet migrate MODEL --yes` with the model that it is migrated to goes on, `--abort` makes everything as it was"
         }
+        DeployError::Relocated(_) => "`singlet copy` goes on with it, or gives it up with `--abort`",
         DeployError::Managed(_) => "change it in the template of that stack",
         DeployError::Hindered(_) => "without `--yes` the plan says what can be done",
         DeployError::NotStill | DeployError::Failed(_) => "the same command goes on from there",

@@ -161,7 +161,11 @@ impl Doctor {
             Ok(_) => {}
             Err(OpenError::NoTable) => return Err(fail(&format!("there is no table `{table}`, which `{name}` needs"))),
             Err(
-                error @ (OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..) | OpenError::Migrating(_)),
+                error @ (OpenError::Table(_)
+                | OpenError::Model(_)
+                | OpenError::Rows(..)
+                | OpenError::Migrating(_)
+                | OpenError::Relocated(_)),
             ) => {
                 report.add(
                     "other-model",

@@ -247,6 +247,7 @@ fn refused(table: &str, error: &MigrateError) -> ExitCode {
             "stop what writes, and let them catch up with the old model: `singlet follow OLD.yaml --once`, `singlet lake OLD.yaml`; `singlet changes OLD.yaml forget \
              NAME` gives one up",
         ),
+        MigrateError::Relocated(_) => Some("`singlet copy` goes on with it, or gives it up with `--abort`"),
         MigrateError::Aborting => Some("`--abort` comes to its end"),
         MigrateError::Blocked(..) | MigrateError::Unsound(..) => {
             Some("`--abort` makes everything as it was; the same command tries again")

@@ -7,6 +7,7 @@ pub mod changes;
 pub mod check;
 pub mod client;
 pub mod completions;
+pub mod copy;
 pub mod cost;
 pub mod deploy;
 pub mod diff;

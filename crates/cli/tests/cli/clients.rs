@@ -240,6 +240,30 @@ fn the_sdk_for_javascript_and_electrodb_work_on_the_protocol() {
     }
 }
 
+#[test]
+fn three_libraries_and_singlet_keep_the_same_tables() {
+    let Some(printed) = run("foreign-libraries", &["4"]) else {
+        // Where everything is tested, they can be had.
+        assert_ne!(
+            std::env::var("CI").as_deref(),
+            Ok("true"),
+            "no ElectroDB, OneTable or dynamodb-toolbox in CI"
+        );
+        return;
+    };
+    for line in [
+        "ok: electrodb: 8 items ",
+        "ok: onetable: 8 items ",
+        "ok: dynamodb-toolbox: 4 items ",
+        "ok: import: person, task of electro, every item claimed",
+        "ok: import: Account, User of onetable, every item claimed",
+        "ok: import: Order of toolbox, every item claimed",
+        "everything held: ",
+    ] {
+        assert!(printed.contains(line), "{printed}");
+    }
+}
+
 /// Of the 601 cases of the public suite.
 const CONFORMANCE_PASSED_MIN: usize = 590;
 

@@ -88,7 +88,7 @@ impl<'a> Shell<'a> {
             Some("singlet"),
             "a transcript runs `singlet` or `curl`, not `{command}`"
         );
-        words.collect()
+        words.map(|word| word.replace(WRITTEN_ADDRESS, &self.address)).collect()
     }
 
     /// Starts a server and waits until it listens.

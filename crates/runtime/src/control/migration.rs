@@ -6,7 +6,7 @@
 use singlet_face::Face;
 
 use super::opening::OpenError;
-use super::rows::{Control, ControlPlace};
+use super::rows::{Control, ControlPlace, ControlState};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 
@@ -81,7 +81,18 @@ impl TableControl {
 
     /// The migration that is under way.
     pub fn migration(&self) -> Option<&Migration> {
-        self.control.migration.as_ref()
+        match &self.control.state {
+            ControlState::Migrating(migration) => Some(migration),
+            ControlState::Still | ControlState::Relocating(_) => None,
+        }
+    }
+
+    pub(super) fn place(&self) -> &ControlPlace {
+        &self.place
+    }
+
+    pub(super) fn control(&self) -> &Control {
+        &self.control
     }
 }
 
@@ -100,10 +111,13 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// As [`Engine::table_control`].
+    /// As [`Engine::table_control`], and where the table is carried to another store.
     pub async fn migration_phase(&self) -> Result<Option<MigrationPhase>, OpenError> {
         let control = self.table_control().await?;
-        Ok(control.and_then(|control| control.migration().map(|migration| migration.phase)))
+        match control.as_ref().and_then(TableControl::relocation) {
+            Some(relocation) => Err(OpenError::Relocated(relocation.clone())),
+            None => Ok(control.and_then(|control| control.migration().map(|migration| migration.phase))),
+        }
     }
 
     /// The face of the model in its table: how the table has unique values in the keys of guards is part of it.
@@ -151,9 +165,10 @@ impl Engine {
         migration: Option<&Migration>,
     ) -> Result<bool, RuntimeError> {
         let TableControl { place, control } = known;
-        place
-            .write(self.store(), Some(control), &control.faces, migration)
-            .await
+        let state = migration.map_or(ControlState::Still, |migration| {
+            ControlState::Migrating(migration.clone())
+        });
+        place.write(self.store(), Some(control), &control.faces, &state).await
     }
 
     /// Has the table know this model alone: every row is its own. Whether nobody was faster.
@@ -173,7 +188,9 @@ impl Engine {
             // Elsewhere there may be what an earlier attempt to end it left.
             false => place.read(self.store()).await?,
         };
-        let is_written = place.write(self.store(), before.as_ref(), &faces, None).await?;
+        let is_written = place
+            .write(self.store(), before.as_ref(), &faces, &ControlState::Still)
+            .await?;
         if is_written {
             self.forget(&known.place, &known.control, &place, &faces).await?;
         }

@@ -10,8 +10,10 @@
 mod guard_key;
 mod migration;
 mod opening;
+mod relocation;
 mod rows;
 mod table_differences;
 
 pub use migration::{MIGRATED, Migration, MigrationPhase, TableControl};
 pub use opening::{OpenError, TableOpening, TableState, TableUse};
+pub use relocation::{Relocation, RelocationPhase};

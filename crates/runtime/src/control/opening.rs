@@ -5,7 +5,8 @@ use std::fmt;
 use singlet_face::{Company, Difference, Face, differences};
 
 use super::migration::Migration;
-use super::rows::{Control, ControlPlace};
+use super::relocation::Relocation;
+use super::rows::{Control, ControlPlace, ControlState};
 use super::table_differences::table_differences;
 use crate::audit::{AuditDepth, Finding, audit_rows};
 use crate::engine::Engine;
@@ -73,6 +74,8 @@ pub enum OpenError {
     Rows(u64, Vec<Finding>),
     /// Its rows are being changed from one model to another.
     Migrating(Migration),
+    /// It is carried to another store, or was.
+    Relocated(Relocation),
     /// The store failed, or others stayed in the way.
     Failed(RuntimeError),
 }
@@ -93,6 +96,7 @@ impl fmt::Display for OpenError {
             OpenError::Migrating(migration) => {
                 write!(out, "it is being migrated, in the phase `{}`", migration.phase.word())
             }
+            OpenError::Relocated(relocation) => relocation.fmt(out),
             OpenError::Failed(error) => error.fmt(out),
         }
     }
@@ -220,7 +224,12 @@ impl Engine {
             place.write_face(self.store(), &face, self.model()).await?;
             let before = found.as_ref().filter(|(there, _)| there.table() == place.table());
             if place
-                .write(self.store(), before.map(|(_, control)| control), &faces, None)
+                .write(
+                    self.store(),
+                    before.map(|(_, control)| control),
+                    &faces,
+                    &ControlState::Still,
+                )
                 .await?
             {
                 if let Some((there, control)) = &found {
@@ -289,8 +298,10 @@ impl Engine {
     ) -> Result<Step, OpenError> {
         let (hash, face) = (face.hash(), face.without_indexes(pending));
         // Half of the rows may be another model's: neither a reader nor a writer can tell which.
-        if let Some(migration) = &control.migration {
-            return Err(OpenError::Migrating(migration.clone()));
+        match &control.state {
+            ControlState::Still => {}
+            ControlState::Migrating(migration) => return Err(OpenError::Migrating(migration.clone())),
+            ControlState::Relocating(relocation) => return Err(OpenError::Relocated(relocation.clone())),
         }
         if opening.used_for == TableUse::Adopting {
             let rows = self.fitting_rows(opening.now).await?;

@@ -15,6 +15,7 @@ use singlet_plan::Bounds;
 use singlet_store::{Condition, DeleteRequest, GetRequest, KeySchema, KeyType, Path, PutRequest, Store, TableSpec};
 
 use super::migration::{Migration, MigrationPhase};
+use super::relocation::{Relocation, RelocationPhase};
 use crate::error::RuntimeError;
 use crate::guard_form::GuardKey;
 use crate::{retry, table};
@@ -33,11 +34,14 @@ const PARTS_MAX: usize = 64;
 
 const EPOCH: &str = "$epoch";
 const FACES: &str = "$faces";
-/// The phase of a migration that is under way; absent where none is.
+/// The phase of a migration or of a copy to another store that is under way; absent where none is.
 const PHASE: &str = "$phase";
 /// The face of the model to which it leads, and whether it drops what the model does not have.
 const TARGET: &str = "$target";
 const DROPS: &str = "$drops";
+/// What tells a copy to another store from others, and where it goes.
+const COPY: &str = "$copy";
+const TO: &str = "$to";
 const FACE: &str = "$face";
 const MODEL: &str = "$model";
 const PARTS: &str = "$parts";
@@ -53,8 +57,19 @@ pub(super) struct Control {
     pub epoch: u64,
     /// The hashes of the faces that wrote rows still there.
     pub faces: Vec<String>,
-    /// The migration that is under way.
-    pub migration: Option<Migration>,
+    /// What is under way.
+    pub state: ControlState,
+}
+
+/// What is under way with a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ControlState {
+    /// Nothing: it can be opened.
+    Still,
+    /// Its rows are changed from one model to another.
+    Migrating(Migration),
+    /// It is carried to another store, or was.
+    Relocating(Relocation),
 }
 
 /// Where the control rows of a system are.
@@ -134,6 +149,12 @@ impl ControlPlace {
         key
     }
 
+    /// Whether an item of the table is the control row itself.
+    pub fn is_control_row(&self, item: &Item) -> bool {
+        let key = self.key("");
+        item.contains_key(EPOCH) && key.iter().all(|(name, value)| item.get(name) == Some(value))
+    }
+
     fn item(&self, rest: &str) -> Item {
         let mut item = self.key(rest);
         if let Some(name) = &self.type_attribute {
@@ -162,16 +183,12 @@ impl ControlPlace {
             Some(Value::L(faces)) => faces.iter().map(|face| face.as_str().map(str::to_owned)).collect(),
             _ => None,
         };
-        let migration = match item.get(PHASE) {
-            None => Some(None),
-            Some(_) => migration_in(&item).map(Some),
-        };
-        match (epoch.and_then(|epoch| u64::try_from(epoch).ok()), faces, migration) {
-            (Some(epoch), Some(faces), Some(migration)) => Ok(Some(Control {
-                epoch,
-                faces,
-                migration,
-            })),
+        match (
+            epoch.and_then(|epoch| u64::try_from(epoch).ok()),
+            faces,
+            state_in(&item),
+        ) {
+            (Some(epoch), Some(faces), Some(state)) => Ok(Some(Control { epoch, faces, state })),
             _ => Err(RuntimeError::Stored(format!(
                 "the row by which table `{}` knows its model cannot be read: another version of Singlet wrote it",
                 self.table
@@ -185,7 +202,7 @@ impl ControlPlace {
         store: &Arc<dyn Store>,
         before: Option<&Control>,
         faces: &[String],
-        migration: Option<&Migration>,
+        state: &ControlState,
     ) -> Result<bool, RuntimeError> {
         let epoch = before.map_or(0, |before| before.epoch) + 1;
         let mut item = self.item("");
@@ -197,10 +214,18 @@ impl ControlPlace {
             FACES.to_owned(),
             Value::L(faces.iter().cloned().map(Value::S).collect()),
         );
-        if let Some(migration) = migration {
-            item.insert(PHASE.to_owned(), Value::S(migration.phase.word().to_owned()));
-            item.insert(TARGET.to_owned(), Value::S(migration.target.clone()));
-            item.insert(DROPS.to_owned(), Value::Bool(migration.drops));
+        match state {
+            ControlState::Still => {}
+            ControlState::Migrating(migration) => {
+                item.insert(PHASE.to_owned(), Value::S(migration.phase.word().to_owned()));
+                item.insert(TARGET.to_owned(), Value::S(migration.target.clone()));
+                item.insert(DROPS.to_owned(), Value::Bool(migration.drops));
+            }
+            ControlState::Relocating(relocation) => {
+                item.insert(PHASE.to_owned(), Value::S(relocation.phase.word().to_owned()));
+                item.insert(COPY.to_owned(), Value::S(relocation.id.clone()));
+                item.insert(TO.to_owned(), Value::S(relocation.to.clone()));
+            }
         }
         let condition = match before {
             None => Condition::not_exists(Path::attribute(EPOCH)),
@@ -390,13 +415,36 @@ impl ControlPlace {
     }
 }
 
-/// The migration that a control row tells of; none where another version of Singlet wrote it.
-fn migration_in(item: &Item) -> Option<Migration> {
-    Some(Migration {
-        phase: MigrationPhase::from_word(item.get(PHASE)?.as_str()?)?,
-        target: item.get(TARGET)?.as_str()?.to_owned(),
+/// The system whose control row an item is, by the values of its key.
+pub(super) fn system_of_row<'v>(item: &Item, key: impl IntoIterator<Item = &'v Value>) -> Option<String> {
+    let begins = format!("{KIND}.");
+    let mut texts = key.into_iter().filter_map(|value| match value {
+        Value::S(text) => Some(text.clone()),
+        Value::B(bytes) => String::from_utf8(bytes.clone()).ok(),
+        _ => None,
+    });
+    item.get(EPOCH)
+        .and_then(|_| texts.find_map(|text| text.strip_prefix(&begins).map(str::to_owned)))
+}
+
+/// What a control row says is under way; none where another version of Singlet wrote it.
+fn state_in(item: &Item) -> Option<ControlState> {
+    let Some(phase) = item.get(PHASE) else {
+        return Some(ControlState::Still);
+    };
+    let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    if let Some(phase) = RelocationPhase::from_word(phase.as_str()?) {
+        return Some(ControlState::Relocating(Relocation {
+            phase,
+            id: text(COPY)?,
+            to: text(TO)?,
+        }));
+    }
+    Some(ControlState::Migrating(Migration {
+        phase: MigrationPhase::from_word(phase.as_str()?)?,
+        target: text(TARGET)?,
         drops: item.get(DROPS)?.as_bool()?,
-    })
+    }))
 }
 
 /// What follows the system's name in the key of a part of a face, or of the text of a model with that face.

@@ -1,0 +1,180 @@
+//! What the control row says of a table that is carried to another store, and how it comes to say so.
+//!
+//! Both tables say it, the one that is carried and the one that it is carried to, and whoever opens either is refused. Afterwards the
+//! first says for good that its rows are elsewhere: two tables that both count as the one would each take writes that the other lacks.
+
+use singlet_item::{Item, Value};
+
+use super::migration::TableControl;
+use super::rows::{Control, ControlPlace, ControlState, system_of_row};
+use crate::engine::Engine;
+use crate::error::RuntimeError;
+
+/// A table that is carried to another store, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// How far it is.
+    pub phase: RelocationPhase,
+    /// Drawn where it begins, so that a table is known as the one that this one is carried to.
+    pub id: String,
+    /// The other place, in words.
+    pub to: String,
+}
+
+/// How far a table is on its way to another store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelocationPhase {
+    /// A table is to take the items of another, and it is not known yet whether it is free.
+    Claimed,
+    /// Its items are copied.
+    Copying,
+    /// It is there, and this is no longer the table.
+    Moved,
+}
+
+impl RelocationPhase {
+    const ALL: [RelocationPhase; 3] = [
+        RelocationPhase::Claimed,
+        RelocationPhase::Copying,
+        RelocationPhase::Moved,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            RelocationPhase::Claimed => "claim",
+            RelocationPhase::Copying => "copy",
+            RelocationPhase::Moved => "moved",
+        }
+    }
+
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        RelocationPhase::ALL.into_iter().find(|phase| phase.word() == word)
+    }
+}
+
+impl std::fmt::Display for Relocation {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.phase {
+            RelocationPhase::Claimed | RelocationPhase::Copying => write!(out, "it is being copied to {}", self.to),
+            RelocationPhase::Moved => write!(out, "it was copied to {}, and its rows are there now", self.to),
+        }
+    }
+}
+
+impl TableControl {
+    /// Where the table is carried to, or was.
+    pub fn relocation(&self) -> Option<&Relocation> {
+        match &self.control().state {
+            ControlState::Relocating(relocation) => Some(relocation),
+            ControlState::Still | ControlState::Migrating(_) => None,
+        }
+    }
+
+    /// The table in which the control row lies: the model's own, or the one beside.
+    pub fn table(&self) -> &str {
+        self.place().table()
+    }
+
+    /// Whether an item of that table is the control row.
+    pub fn is_row(&self, item: &Item) -> bool {
+        self.place().is_control_row(item)
+    }
+
+    /// The system whose control row an item is, by the values of its key.
+    pub fn system_of_row<'v>(item: &Item, key: impl IntoIterator<Item = &'v Value>) -> Option<String> {
+        system_of_row(item, key)
+    }
+}
+
+impl Engine {
+    /// The tables in which rows of the model's system may lie: its own, and the small one beside it.
+    pub fn system_tables(&self) -> [String; 2] {
+        let own = self.model().table.name.clone();
+        let beside = ControlPlace::beside(self.model()).table().to_owned();
+        [own, beside]
+    }
+
+    /// Makes the small table beside, where it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn make_table_beside(&self) -> Result<(), RuntimeError> {
+        ControlPlace::beside(self.model())
+            .make_table(self.model(), self.store())
+            .await
+    }
+
+    /// Has the table know no model.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn remove_control(&self, known: &TableControl) -> Result<(), RuntimeError> {
+        known.place().delete(self.store()).await
+    }
+
+    /// Has the table know that it is carried to another store, or no longer; whether nobody was faster.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn set_relocation(
+        &self,
+        known: &TableControl,
+        relocation: Option<&Relocation>,
+    ) -> Result<bool, RuntimeError> {
+        let faces = &known.control().faces;
+        self.put_relocation(known.place(), Some(known), faces, relocation).await
+    }
+
+    /// Has this table, which knows of no model, refuse everybody; whether nobody was faster.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn claim_unknown(&self, carried: &TableControl, relocation: &Relocation) -> Result<bool, RuntimeError> {
+        carried.place().make_table(self.model(), self.store()).await?;
+        self.put_relocation(carried.place(), None, &[], Some(relocation)).await
+    }
+
+    /// Has this table know what the one knows that is carried here, and that it is carried, or no longer; whether nobody was faster. The
+    /// models that wrote the rows are named, and not brought along.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn take_control_of(
+        &self,
+        carried: &TableControl,
+        known: &TableControl,
+        relocation: Option<&Relocation>,
+    ) -> Result<bool, RuntimeError> {
+        let place = carried.place();
+        place.make_table(self.model(), self.store()).await?;
+        let is_elsewhere = known.table() != place.table();
+        let there = (!is_elsewhere).then_some(known);
+        let faces = &carried.control().faces;
+        let is_written = self.put_relocation(place, there, faces, relocation).await?;
+        if is_written && is_elsewhere {
+            // Of two that say different things the wrong one would be found.
+            known.place().delete(self.store()).await?;
+        }
+        Ok(is_written)
+    }
+
+    async fn put_relocation(
+        &self,
+        place: &ControlPlace,
+        before: Option<&TableControl>,
+        faces: &[String],
+        relocation: Option<&Relocation>,
+    ) -> Result<bool, RuntimeError> {
+        let state = relocation.map_or(ControlState::Still, |relocation| {
+            ControlState::Relocating(relocation.clone())
+        });
+        let before: Option<&Control> = before.map(TableControl::control);
+        place.write(self.store(), before, faces, &state).await
+    }
+}
