@@ -35,7 +35,7 @@ pub(crate) fn check_claims(model: &Model, operations: &[Operation], load: &Capac
             true => dollars(gross),
             false => format!("{} ({} before the free tier)", dollars(net), dollars(gross)),
         };
-        all.push(check("a month", format!("${}", shown(said)), found, holds));
+        all.push(check("a month", format!("${said}"), found, holds));
     }
     let total = |of: fn(&crate::PlaceLoad) -> UnitsRate| {
         let units = load.places.iter().map(of);
@@ -47,15 +47,30 @@ pub(crate) fn check_claims(model: &Model, operations: &[Operation], load: &Capac
     let both = |mean: f64, peak: f64| format!("{} on average, {} at the peak", figure(mean), figure(peak));
     if let Some((said, _)) = &claims.read_units {
         let holds = within(said, peak.0, 0.0);
-        all.push(check("read units a second", shown(said), both(mean.0, peak.0), holds));
+        all.push(check(
+            "read units a second",
+            said.to_string(),
+            both(mean.0, peak.0),
+            holds,
+        ));
     }
     if let Some((said, _)) = &claims.write_units {
         let holds = within(said, peak.1, 0.0);
-        all.push(check("write units a second", shown(said), both(mean.1, peak.1), holds));
+        all.push(check(
+            "write units a second",
+            said.to_string(),
+            both(mean.1, peak.1),
+            holds,
+        ));
     }
     if let Some((said, _)) = &claims.storage_gb {
         let holds = within(said, bill.stored_gb, 0.0);
-        all.push(check("gigabytes stored", shown(said), figure(bill.stored_gb), holds));
+        all.push(check(
+            "gigabytes stored",
+            said.to_string(),
+            figure(bill.stored_gb),
+            holds,
+        ));
     }
     all.extend(operation_claims(model, operations));
     all
@@ -92,7 +107,7 @@ fn operation_claims(model: &Model, operations: &[Operation]) -> Vec<ClaimCheck> 
 /// `1 read unit`, `0.5 to 2 write units`.
 fn counted(said: &Bounds, kind: &str) -> String {
     let is_one = said.min == Some(1.0) && said.max == Some(1.0);
-    format!("{} {kind} {}", shown(said), if is_one { "unit" } else { "units" })
+    format!("{said} {kind} {}", if is_one { "unit" } else { "units" })
 }
 
 fn check(about: &str, said: String, found: String, holds: bool) -> ClaimCheck {
@@ -106,14 +121,4 @@ fn check(about: &str, said: String, found: String, holds: bool) -> ClaimCheck {
 
 fn within(bounds: &Bounds, found: f64, tolerance: f64) -> bool {
     bounds.min.is_none_or(|min| found >= min - tolerance) && bounds.max.is_none_or(|max| found <= max + tolerance)
-}
-
-fn shown(bounds: &Bounds) -> String {
-    match (bounds.min, bounds.max) {
-        (Some(min), Some(max)) if min == max => min.to_string(),
-        (Some(min), Some(max)) => format!("{min} to {max}"),
-        (Some(min), None) => format!("at least {min}"),
-        (None, Some(max)) => format!("at most {max}"),
-        (None, None) => "any".to_owned(),
-    }
 }

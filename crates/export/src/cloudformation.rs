@@ -5,7 +5,7 @@ use singlet_store::IndexKind;
 
 use crate::TableDesign;
 use crate::alarms::{Alarm, DimensionValue, Identifiers, alarms_of};
-use crate::design::{attribute_definitions, key_schema, projection, stream_view, units};
+use crate::design::{attribute_definitions, key_schema, projection, units};
 
 /// The logical id of the table.
 const TABLE: &str = "Table";
@@ -72,7 +72,7 @@ fn table(design: &TableDesign) -> Value {
         put(
             &mut properties,
             "StreamSpecification",
-            json!({"StreamViewType": stream_view(view)}),
+            json!({"StreamViewType": view.word()}),
         );
     }
     json!({

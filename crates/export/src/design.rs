@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 use singlet_model::Model;
-use singlet_store::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, StreamView, TableSpec,
-};
+use singlet_store::{Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
 
 /// A table as a store makes it, and what a store does not know of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,18 +30,9 @@ impl TableDesign {
     }
 }
 
-/// The letter by which DynamoDB names the type of a key attribute.
-pub(crate) fn type_letter(key_type: KeyType) -> &'static str {
-    match key_type {
-        KeyType::String => "S",
-        KeyType::Number => "N",
-        KeyType::Binary => "B",
-    }
-}
-
 /// Every attribute of a key, in DynamoDB's words.
 pub(crate) fn attribute_definitions(spec: &TableSpec) -> Value {
-    let define = |attribute: &KeyAttribute| json!({"AttributeName": attribute.name, "AttributeType": type_letter(attribute.key_type)});
+    let define = |attribute: &KeyAttribute| json!({"AttributeName": attribute.name, "AttributeType": attribute.key_type.letter()});
     spec.key_attributes().into_iter().map(define).collect()
 }
 
@@ -72,15 +61,5 @@ pub(crate) fn units(billing: Billing) -> Option<(u32, u32)> {
             read_units,
             write_units,
         } => Some((read_units, write_units)),
-    }
-}
-
-/// What a stream carries, in DynamoDB's words.
-pub(crate) fn stream_view(view: StreamView) -> &'static str {
-    match view {
-        StreamView::KeysOnly => "KEYS_ONLY",
-        StreamView::New => "NEW_IMAGE",
-        StreamView::Old => "OLD_IMAGE",
-        StreamView::Both => "NEW_AND_OLD_IMAGES",
     }
 }

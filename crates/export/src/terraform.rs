@@ -5,7 +5,7 @@ use singlet_store::{IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySche
 
 use crate::TableDesign;
 use crate::alarms::{Alarm, DimensionValue, Identifiers, alarms_of};
-use crate::design::{stream_view, type_letter, units};
+use crate::design::units;
 
 /// The name of the table's resource.
 const TABLE: &str = "table";
@@ -47,7 +47,7 @@ fn has_several(key: &KeySchema) -> bool {
 fn table(design: &TableDesign) -> Value {
     let spec = &design.spec;
     let attribute =
-        |attribute: &KeyAttribute| json!({"name": literal(&attribute.name), "type": type_letter(attribute.key_type)});
+        |attribute: &KeyAttribute| json!({"name": literal(&attribute.name), "type": attribute.key_type.letter()});
     let mut table = Map::new();
     let mut put = |name: &str, value: Value| table.insert(name.to_owned(), value);
     put("name", json!(spec.name));
@@ -84,7 +84,7 @@ fn table(design: &TableDesign) -> Value {
     }
     if let Some(view) = spec.stream {
         put("stream_enabled", json!(true));
-        put("stream_view_type", json!(stream_view(view)));
+        put("stream_view_type", json!(view.word()));
     }
     put("point_in_time_recovery", json!([{"enabled": design.recovery}]));
     put("deletion_protection_enabled", json!(true));

@@ -9,7 +9,7 @@ use singlet_model::types::Type;
 use singlet_store::{IndexKind, KeyAttribute, KeySchema};
 
 use crate::TableDesign;
-use crate::design::{projection, type_letter, units};
+use crate::design::{projection, units};
 
 /// The data model of a table. The days that it was made and changed are left empty: one model is one text.
 pub fn data_model(model: &Model, design: &TableDesign) -> Value {
@@ -67,7 +67,7 @@ fn table(model: &Model, design: &TableDesign) -> Value {
 fn key_attributes(key: &KeySchema) -> Value {
     let side = |name: &str, side: &[KeyAttribute]| {
         let first = side.first()?;
-        let shown = json!({"AttributeName": first.name, "AttributeType": type_letter(first.key_type)});
+        let shown = json!({"AttributeName": first.name, "AttributeType": first.key_type.letter()});
         Some((name.to_owned(), shown))
     };
     let both = [side("PartitionKey", &key.partition), side("SortKey", &key.sort)];
@@ -92,7 +92,7 @@ fn non_key_attributes(model: &Model, design: &TableDesign) -> Value {
         types.extend(stored_attributes(entity));
     }
     for attribute in design.spec.key_attributes() {
-        types.insert(&attribute.name, type_letter(attribute.key_type));
+        types.insert(&attribute.name, attribute.key_type.letter());
     }
     types.extend(model.table.type_attribute.as_deref().map(|name| (name, "S")));
     types.extend(model.table.ttl.as_deref().map(|name| (name, "N")));

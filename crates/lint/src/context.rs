@@ -7,7 +7,7 @@ use singlet_item::key::{Effort, Template, Verdict, ambiguity_within, collision_w
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{
     Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, KeyType, Let, LetValue, NamedStep, Read, Selection,
-    Step, StepKind, Stored, Write,
+    Step, StepKind, Write,
 };
 use singlet_model::types::{EntityId, Type};
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
@@ -433,16 +433,6 @@ pub fn is_constant(keys: &[KeyTemplate]) -> bool {
     !keys.is_empty() && keys.iter().all(|key| key.parts.is_empty())
 }
 
-/// The attribute that is stored under a name.
-pub(crate) fn stored_as<'a>(entity: &'a Entity, name: &str) -> Option<&'a singlet_model::model::Attribute> {
-    let mut attributes = entity.attributes.iter().filter(|attribute| attribute.alias.is_none());
-    attributes.find(|attribute| match &attribute.stored {
-        Stored::Own => attribute.name == name,
-        Stored::As(stored) => stored == name,
-        Stored::No => false,
-    })
-}
-
 /// That rows of an entity have all key attributes of an index.
 pub(crate) struct HeldKey {
     /// Whether some rows may lack one.
@@ -455,7 +445,9 @@ pub(crate) fn held_key(model: &Model, entity: &Entity, index: &Index) -> Option<
     let mut may_be_absent = false;
     for key in index.key() {
         let primary = model.table.key.iter().any(|known| known.name == key.name);
-        let own = stored_as(entity, &key.name).filter(|attribute| KeyType::of(&attribute.ty).is_some());
+        let own = entity
+            .attribute_stored_as(&key.name)
+            .filter(|attribute| KeyType::of(&attribute.ty).is_some());
         match (primary, own) {
             (true, _) => {}
             (false, Some(attribute)) => may_be_absent |= attribute.optional,

@@ -71,14 +71,7 @@ fn is_stored(attribute: &Attribute) -> bool {
 }
 
 fn name_bytes(attribute: &Attribute) -> u64 {
-    stored_name(attribute).len() as u64
-}
-
-fn stored_name(attribute: &Attribute) -> &str {
-    match &attribute.stored {
-        Stored::As(name) => name,
-        Stored::Own | Stored::No => &attribute.name,
-    }
+    attribute.stored_name().unwrap_or(&attribute.name).len() as u64
 }
 
 /// The most bytes of an entity's entry in an index: its keys, and what the index projects. Nothing where a part has no limit.
@@ -90,10 +83,9 @@ pub(crate) fn entry_bytes_max(model: &Model, entity: &Entity, index: IndexId, wh
     };
     let own = |_: &str| false;
     let keys = longest(&entity.key, &own)?.checked_add(longest(entity.entry(index)?.choices(), &own)?)?;
-    let carried = entity
-        .attributes
-        .iter()
-        .filter(|attribute| is_stored(attribute) && names.iter().any(|name| name == stored_name(attribute)));
+    let carried = entity.attributes.iter().filter(|attribute| {
+        is_stored(attribute) && names.iter().any(|name| attribute.stored_name() == Some(name.as_str()))
+    });
     carried.into_iter().try_fold(keys, |all, attribute| {
         let (_, bytes) = whole
             .attributes

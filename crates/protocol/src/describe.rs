@@ -1,12 +1,9 @@
 //! A table as `DescribeTable` says it.
 
 use serde_json::{Map, Value as Json, json};
-use singlet_store::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeySchema, StreamView, TableDescription, TableStatus,
-};
+use singlet_store::{Billing, IndexKind, IndexProjection, IndexSpec, KeySchema, TableDescription, TableStatus};
 
 use crate::endpoint::Endpoint;
-use crate::schema::type_letter;
 
 /// The account that ARNs name: there is none.
 pub(crate) const ACCOUNT: &str = "000000000000";
@@ -28,9 +25,10 @@ impl Endpoint {
         let mut add = |name: &str, value: Json| {
             json.insert(name.to_owned(), value);
         };
-        let definitions = spec.key_attributes().into_iter().map(
-            |attribute| json!({ "AttributeName": attribute.name, "AttributeType": type_letter(attribute.key_type) }),
-        );
+        let definitions = spec
+            .key_attributes()
+            .into_iter()
+            .map(|attribute| json!({ "AttributeName": attribute.name, "AttributeType": attribute.key_type.letter() }));
         add("AttributeDefinitions", definitions.collect());
         add("TableName", json!(spec.name));
         add("KeySchema", key_schema(&spec.key));
@@ -56,7 +54,7 @@ impl Endpoint {
             }
         }
         if let Some(view) = spec.stream {
-            let stream = json!({ "StreamEnabled": true, "StreamViewType": view_name(view) });
+            let stream = json!({ "StreamEnabled": true, "StreamViewType": view.word() });
             add("StreamSpecification", stream);
             add("LatestStreamLabel", json!(stream_label(table)));
             add("LatestStreamArn", json!(self.stream_arn(table)));
@@ -119,15 +117,6 @@ fn status(status: TableStatus) -> &'static str {
         TableStatus::Updating => "UPDATING",
         TableStatus::Deleting => "DELETING",
         TableStatus::Unusable => "INACCESSIBLE_ENCRYPTION_CREDENTIALS",
-    }
-}
-
-pub(crate) fn view_name(view: StreamView) -> &'static str {
-    match view {
-        StreamView::KeysOnly => "KEYS_ONLY",
-        StreamView::New => "NEW_IMAGE",
-        StreamView::Old => "OLD_IMAGE",
-        StreamView::Both => "NEW_AND_OLD_IMAGES",
     }
 }
 

@@ -16,7 +16,7 @@ use crate::expression::key_condition::{self, KeyConditions};
 use crate::expression::{RequestPlaceholders, condition, projection};
 use crate::fault::Fault;
 use crate::input::{CAPACITY_MODES, Constraints, Input, check_name, check_unmixed, table_name};
-use crate::schema::{has_type, invalid_values};
+use crate::schema::invalid_values;
 use crate::{legacy, value};
 
 const SELECTS: [&str; 4] = [
@@ -182,7 +182,7 @@ impl PageRequest {
             .collect();
         let fits = keys
             .iter()
-            .all(|key| start.get(&key.name).is_some_and(|value| has_type(value, key.key_type)))
+            .all(|key| start.get(&key.name).is_some_and(|value| key.key_type.takes(value)))
             && start.keys().all(|name| keys.iter().any(|key| key.name == *name));
         match fits {
             true => Ok(()),

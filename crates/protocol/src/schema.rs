@@ -3,26 +3,9 @@
 use singlet_item::limits::{ITEM_SIZE_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use singlet_item::{Item, Value, item_size_bytes};
 use singlet_store::well_formed::changed_paths;
-use singlet_store::{IndexSpec, KeySchema, KeyType, TableSpec, Update};
+use singlet_store::{IndexSpec, KeySchema, TableSpec, Update};
 
 use crate::fault::Fault;
-
-/// Whether a value has the type of a key.
-pub(crate) fn has_type(value: &Value, key_type: KeyType) -> bool {
-    matches!(
-        (value, key_type),
-        (Value::S(_), KeyType::String) | (Value::N(_), KeyType::Number) | (Value::B(_), KeyType::Binary)
-    )
-}
-
-/// DynamoDB's letter of a key's type.
-pub(crate) fn type_letter(key_type: KeyType) -> &'static str {
-    match key_type {
-        KeyType::String => "S",
-        KeyType::Number => "N",
-        KeyType::Binary => "B",
-    }
-}
 
 /// Of what kind a value is empty, if it is.
 pub(crate) fn empty_kind(value: &Value) -> Option<&'static str> {
@@ -38,7 +21,7 @@ pub(crate) fn check_key(table: &TableSpec, key: &Item) -> Result<(), Fault> {
     let matches = key.len() == table.key.attributes().count()
         && table.key.attributes().all(|attribute| {
             key.get(&attribute.name)
-                .is_some_and(|value| has_type(value, attribute.key_type))
+                .is_some_and(|value| attribute.key_type.takes(value))
         });
     if !matches {
         return Err(Fault::validation("The provided key element does not match the schema"));
@@ -56,11 +39,11 @@ pub(crate) fn check_item(table: &TableSpec, item: &Item) -> Result<(), Fault> {
                     attribute.name
                 )));
             }
-            Some(value) if !has_type(value, attribute.key_type) => {
+            Some(value) if !attribute.key_type.takes(value) => {
                 return Err(invalid_values(format!(
                     "Type mismatch for key {} expected: {} actual: {}",
                     attribute.name,
-                    type_letter(attribute.key_type),
+                    attribute.key_type.letter(),
                     value.type_name()
                 )));
             }
@@ -83,11 +66,11 @@ fn check_index_keys(index: &IndexSpec, item: &Item) -> Result<(), Fault> {
         let Some(value) = item.get(&attribute.name) else {
             continue;
         };
-        if !has_type(value, attribute.key_type) {
+        if !attribute.key_type.takes(value) {
             return Err(invalid_values(format!(
                 "Type mismatch for Index Key {} Expected: {} Actual: {} IndexName: {}",
                 attribute.name,
-                type_letter(attribute.key_type),
+                attribute.key_type.letter(),
                 value.type_name(),
                 index.name
             )));

@@ -8,7 +8,7 @@ use singlet_store::{
     STREAM_PAGE_RECORDS_MAX, StreamEvent, StreamPosition, StreamRecord, StreamRequest, StreamView, TableDescription,
 };
 
-use crate::describe::{key_schema, stream_label, view_name};
+use crate::describe::{key_schema, stream_label};
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{Constraints, Input, name_of_arn, table_name};
@@ -114,7 +114,7 @@ pub(crate) async fn describe_stream(endpoint: &Endpoint, input: &Input<'_>) -> R
         "StreamArn": arn,
         "StreamLabel": stream_label(&table),
         "StreamStatus": "ENABLED",
-        "StreamViewType": view_name(view),
+        "StreamViewType": view.word(),
         "CreationRequestDateTime": table.created_at_seconds.unwrap_or_default(),
         "TableName": table.spec.name,
         "KeySchema": key_schema(&table.spec.key),
@@ -291,7 +291,7 @@ fn record_json(region: &str, view: StreamView, record: &StreamRecord) -> Json {
     }
     change.insert("SequenceNumber".to_owned(), json!(sequence(&record.sequence)));
     change.insert("SizeBytes".to_owned(), json!(bytes));
-    change.insert("StreamViewType".to_owned(), json!(view_name(view)));
+    change.insert("StreamViewType".to_owned(), json!(view.word()));
     let event = match record.event {
         StreamEvent::Insert => "INSERT",
         StreamEvent::Modify => "MODIFY",

@@ -1,10 +1,11 @@
 //! Which keys a query reads.
 
 use singlet_item::{Item, Value};
+use singlet_store::well_formed::value_shown;
 use singlet_store::{KeyAttribute, KeyRange, KeySchema, KeyType, Result, SortRange, StoreError};
 
 use crate::catalogue::{Index, Table};
-use crate::check::{has_type, is_empty};
+use crate::check::is_empty;
 use crate::entry;
 use crate::layout::{self, Area, Span};
 use crate::order::{after_prefix, put_key_prefix, put_key_value};
@@ -98,7 +99,7 @@ fn check_range(schema: &KeySchema, range: &KeyRange) -> Result<()> {
     check_sort(schema, range)?;
     for attribute in schema.attributes() {
         for value in values_of(range, &attribute.name) {
-            if !has_type(value, attribute.key_type) {
+            if !attribute.key_type.takes(value) {
                 return Err(words::invalid_values(
                     "Condition parameter type does not match schema type",
                 ));
@@ -185,8 +186,8 @@ fn check_operands(schema: &KeySchema, name: &str, range: &SortRange) -> Result<(
             Err(words::invalid(format!(
                 "Invalid KeyConditionExpression: The BETWEEN operator requires upper bound to be greater than or equal to lower \
                  bound; lower bound operand: AttributeValue: {}, upper bound operand: AttributeValue: {}",
-                words::shown(low),
-                words::shown(high)
+                value_shown(low),
+                value_shown(high)
             )))
         }
         SortRange::BeginsWith(start) => {
@@ -242,7 +243,7 @@ pub(crate) fn start_position(table: &Table, index: Option<&Index>, start: &Item)
     for attribute in names {
         let value = start
             .get(&attribute.name)
-            .filter(|value| has_type(value, attribute.key_type));
+            .filter(|value| attribute.key_type.takes(value));
         let value = value.ok_or_else(invalid)?;
         if is_empty(value) {
             return Err(words::empty_key(&attribute.name, value));

@@ -4,7 +4,7 @@ use singlet_item::limits::{
     ATTRIBUTE_NAME_BYTES_MAX, ITEM_SIZE_BYTES_MAX, NESTING_LEVELS_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
 };
 use singlet_item::{Item, Value, item_size_bytes};
-use singlet_store::{KeyAttribute, KeySchema, KeyType, Result};
+use singlet_store::{KeyAttribute, KeySchema, Result};
 
 use crate::catalogue::Table;
 use crate::words;
@@ -16,10 +16,7 @@ pub(crate) fn check_key(table: &Table, key: &Item) -> Result<()> {
         return Err(words::key_does_not_match());
     }
     for attribute in schema.attributes() {
-        let Some(value) = key
-            .get(&attribute.name)
-            .filter(|value| has_type(value, attribute.key_type))
-        else {
+        let Some(value) = key.get(&attribute.name).filter(|value| attribute.key_type.takes(value)) else {
             return Err(words::key_does_not_match());
         };
         if is_empty(value) {
@@ -45,10 +42,10 @@ pub(crate) fn check_put(table: &Table, item: &Item) -> Result<usize> {
         let name = &attribute.name;
         match item.get(name) {
             None => return Err(words::invalid_values(format!("Missing the key {name} in the item"))),
-            Some(value) if !has_type(value, attribute.key_type) => {
+            Some(value) if !attribute.key_type.takes(value) => {
                 return Err(words::invalid_values(format!(
                     "Type mismatch for key {name} expected: {} actual: {}",
-                    type_name(attribute.key_type),
+                    attribute.key_type.letter(),
                     value.type_name()
                 )));
             }
@@ -163,10 +160,10 @@ fn check_index_keys(table: &Table, old: Option<&Item>, new: &Item) -> Result<()>
                 continue;
             }
             touched = true;
-            if !has_type(value, attribute.key_type) {
+            if !attribute.key_type.takes(value) {
                 return Err(words::invalid_values(format!(
                     "Type mismatch for Index Key {name} Expected: {} Actual: {} IndexName: {}",
-                    type_name(attribute.key_type),
+                    attribute.key_type.letter(),
                     value.type_name(),
                     index.name
                 )));
@@ -185,26 +182,10 @@ fn check_index_keys(table: &Table, old: Option<&Item>, new: &Item) -> Result<()>
     Ok(())
 }
 
-/// Whether a value can be a key of that type.
-pub(crate) fn has_type(value: &Value, key_type: KeyType) -> bool {
-    matches!(
-        (value, key_type),
-        (Value::S(_), KeyType::String) | (Value::N(_), KeyType::Number) | (Value::B(_), KeyType::Binary)
-    )
-}
-
 pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::S(text) => text.is_empty(),
         Value::B(bytes) => bytes.is_empty(),
         _ => false,
-    }
-}
-
-pub(crate) fn type_name(key_type: KeyType) -> &'static str {
-    match key_type {
-        KeyType::String => "S",
-        KeyType::Number => "N",
-        KeyType::Binary => "B",
     }
 }

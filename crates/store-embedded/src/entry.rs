@@ -11,7 +11,7 @@ use singlet_keyspace::Draft;
 use singlet_store::{KeyAttribute, Result};
 
 use crate::catalogue::{Index, Table};
-use crate::check::{has_type, is_empty};
+use crate::check::is_empty;
 use crate::codec::RawItem;
 use crate::layout;
 use crate::order::put_key_value;
@@ -77,7 +77,7 @@ fn key_values(attributes: &[KeyAttribute], item: RawItem<'_>) -> Result<Option<V
             return Ok(None);
         };
         let value = value.decode()?;
-        if !has_type(&value, attribute.key_type) || is_empty(&value) {
+        if !attribute.key_type.takes(&value) || is_empty(&value) {
             return Ok(None);
         }
         values.push(value);

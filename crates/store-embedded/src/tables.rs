@@ -14,7 +14,6 @@ use singlet_store::{
 };
 
 use crate::catalogue::{self, Catalogue, Index, Table};
-use crate::check::type_name;
 use crate::layout::{self, Area};
 use crate::stream::Moment;
 use crate::tasks::{self, Task};
@@ -276,8 +275,8 @@ fn check_attributes(spec: &TableSpec) -> Result<()> {
             return Err(words::invalid_values(format!(
                 "Attribute {} is defined as {} and as {}",
                 attribute.name,
-                type_name(known),
-                type_name(attribute.key_type)
+                known.letter(),
+                attribute.key_type.letter()
             )));
         }
     }

@@ -112,15 +112,6 @@ fn code(reason: &Cancellation) -> &'static str {
     }
 }
 
-/// A value as DynamoDB shows it in a message, such as `{S:text}`.
-pub(crate) fn shown(value: &Value) -> String {
-    match value {
-        Value::S(text) => format!("{{S:{text}}}"),
-        Value::N(number) => format!("{{N:{number}}}"),
-        other => format!("{{{}:…}}", other.type_name()),
-    }
-}
-
 pub(crate) fn transaction_too_large() -> StoreError {
     invalid("Transaction request cannot include more than 4 MB of data")
 }

@@ -14,7 +14,7 @@ use singlet_store::{
 
 use crate::EmbeddedStore;
 use crate::catalogue::Table;
-use crate::check::{check_values, has_type};
+use crate::check::check_values;
 use crate::select::project;
 use crate::stream::Moment;
 use crate::tokens::Once;
@@ -228,7 +228,7 @@ fn reasons(evaluated: impl IntoIterator<Item = std::result::Result<Outcome, Refu
 fn has_key(table: &Table, item: &Item) -> bool {
     table.spec.key.attributes().all(|attribute| {
         let value = item.get(&attribute.name);
-        value.is_some_and(|value| has_type(value, attribute.key_type))
+        value.is_some_and(|value| attribute.key_type.takes(value))
     })
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use singlet_item::Value;
 
 use crate::{Result, StoreError};
 
@@ -117,6 +118,25 @@ pub enum KeyType {
     Binary,
 }
 
+impl KeyType {
+    /// The letter by which DynamoDB names it.
+    pub fn letter(self) -> &'static str {
+        match self {
+            KeyType::String => "S",
+            KeyType::Number => "N",
+            KeyType::Binary => "B",
+        }
+    }
+
+    /// Whether a value can be a key of this type.
+    pub fn takes(self, value: &Value) -> bool {
+        matches!(
+            (value, self),
+            (Value::S(_), KeyType::String) | (Value::N(_), KeyType::Number) | (Value::B(_), KeyType::Binary)
+        )
+    }
+}
+
 /// An index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSpec {
@@ -215,6 +235,18 @@ pub enum StreamView {
     Old,
     /// The item before and after.
     Both,
+}
+
+impl StreamView {
+    /// The word by which DynamoDB names it.
+    pub fn word(self) -> &'static str {
+        match self {
+            StreamView::KeysOnly => "KEYS_ONLY",
+            StreamView::New => "NEW_IMAGE",
+            StreamView::Old => "OLD_IMAGE",
+            StreamView::Both => "NEW_AND_OLD_IMAGES",
+        }
+    }
 }
 
 /// What a table is.

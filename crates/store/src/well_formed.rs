@@ -263,7 +263,8 @@ fn wrong_section(section: &str, value: &Value) -> Malformed {
     ))
 }
 
-fn value_shown(value: &Value) -> String {
+/// A value as DynamoDB shows it in a message, such as `{S:text}`.
+pub fn value_shown(value: &Value) -> String {
     match value {
         Value::S(text) => format!("{{S:{text}}}"),
         Value::N(number) => format!("{{N:{number}}}"),

@@ -17,11 +17,11 @@ use singlet_model::model::{Argument, IdempotencyNeed, Read, Route, SelectionKind
 use singlet_plan::plan_json;
 use singlet_plan::read::plan_read;
 use singlet_plan::show::expression_in;
+use singlet_runtime::load::row_line;
 use singlet_runtime::{Attributes, Precondition, Request, WriteRequest, range_text};
 use singlet_store::{Consumed, GetRequest, Store};
 
 use super::engine_on;
-use super::export::row_line;
 use super::outcome::{refusal, rows_in, value_json};
 use super::rows::Shown;
 use crate::answer::ConsoleError;

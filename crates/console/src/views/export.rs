@@ -6,9 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use futures_util::stream;
 use percent_encoding::percent_decode_str;
-use singlet_model::model::Entity;
-use singlet_runtime::Attributes;
-use singlet_values::json_text;
+use singlet_runtime::load::row_line;
 use std::sync::Arc;
 
 use super::rows::{Pages, RowsAsked};
@@ -79,18 +77,4 @@ fn file_word(text: &str) -> String {
     text.chars()
         .filter(|char| char.is_ascii_alphanumeric() || "-_".contains(*char))
         .collect()
-}
-
-/// A row as a line `{"Entity": {…}}`: what is computed is left out, since loading computes it anew.
-pub(crate) fn row_line(entity: &Entity, row: &Attributes) -> Vec<u8> {
-    let mut line = vec![b'{'];
-    json_text::string(&mut line, &entity.name);
-    line.push(b':');
-    let stated = row.iter().filter(|(name, _)| {
-        let attribute = entity.attribute(name);
-        attribute.is_some_and(|attribute| attribute.is.is_none() && attribute.alias.is_none())
-    });
-    json_text::object(&mut line, stated.map(|(name, value)| (name.as_str(), value)));
-    line.extend_from_slice(b"}\n");
-    line
 }

@@ -111,11 +111,14 @@ impl Entity {
 
     /// Under which name an item holds an attribute: its own, another, or that of a key in which it stands.
     pub fn name_in_item<'a>(&'a self, attribute: &'a Attribute) -> Option<&'a str> {
-        match &attribute.stored {
-            Stored::Own => Some(&attribute.name),
-            Stored::As(name) => Some(name),
-            Stored::No => self.key_that_holds(&attribute.name).map(|key| key.attribute.as_str()),
-        }
+        let in_key = || self.key_that_holds(&attribute.name).map(|key| key.attribute.as_str());
+        attribute.stored_name().or_else(in_key)
+    }
+
+    /// The attribute that items hold under a name.
+    pub fn attribute_stored_as(&self, name: &str) -> Option<&Attribute> {
+        let mut stored = self.attributes.iter().filter(|attribute| attribute.alias.is_none());
+        stored.find(|attribute| attribute.stored_name() == Some(name))
     }
 
     /// The keys from which attributes are read back that are stored nowhere else.
@@ -144,6 +147,17 @@ impl Entity {
     /// (`{place.city}`) names the row, but says nothing of how the row spells it.
     pub fn key_tells(&self, name: &str) -> bool {
         self.key_templates().any(|key| key.gives_back(name))
+    }
+}
+
+impl Attribute {
+    /// The name under which an item has it, where it is stored by itself.
+    pub fn stored_name(&self) -> Option<&str> {
+        match &self.stored {
+            Stored::Own => Some(&self.name),
+            Stored::As(name) => Some(name),
+            Stored::No => None,
+        }
     }
 }
 

@@ -247,6 +247,18 @@ pub struct Bounds {
     pub max: Option<f64>,
 }
 
+impl std::fmt::Display for Bounds {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.min, self.max) {
+            (Some(min), Some(max)) if min == max => write!(out, "{min}"),
+            (Some(min), Some(max)) => write!(out, "{min} to {max}"),
+            (Some(min), None) => write!(out, "at least {min}"),
+            (None, Some(max)) => write!(out, "at most {max}"),
+            (None, None) => out.write_str("any"),
+        }
+    }
+}
+
 /// A condition written by hand.
 #[derive(Clone, Debug)]
 pub struct Using {

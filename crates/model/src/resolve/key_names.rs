@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Attribute, Entity, KeyChoice, KeyTemplate, Stored};
+use crate::model::{Attribute, Entity, KeyChoice, KeyTemplate};
 use crate::rules;
 
 impl Resolver<'_> {
@@ -56,26 +56,18 @@ impl Resolver<'_> {
     /// Whether rows have all key attributes of an entry whether or not its condition holds.
     fn is_always_there(&self, entity: &Entity, choice: &KeyChoice) -> bool {
         let is_primary = |name: &str| self.table.key.iter().any(|key| key.name == name);
-        let is_there = |key: &KeyTemplate| is_primary(&key.attribute) || stored_under(entity, &key.attribute).is_some();
+        let is_there =
+            |key: &KeyTemplate| is_primary(&key.attribute) || entity.attribute_stored_as(&key.attribute).is_some();
         !choice.keys.is_empty() && choice.keys.iter().all(is_there)
     }
 }
 
 /// The attribute that is stored under the name of a key attribute, where the key is not that attribute as it is.
 fn overwritten<'e>(entity: &'e Entity, key: &KeyTemplate) -> Option<&'e Attribute> {
-    let attribute = stored_under(entity, &key.attribute)?;
+    let attribute = entity.attribute_stored_as(&key.attribute)?;
     let is_itself = match key.parts.as_slice() {
         [part] => part.path == attribute.name && part.function.is_none() && key.template.parts().len() == 1,
         _ => false,
     };
     (!is_itself).then_some(attribute)
-}
-
-fn stored_under<'e>(entity: &'e Entity, name: &str) -> Option<&'e Attribute> {
-    let mut stored = entity.attributes.iter().filter(|attribute| attribute.alias.is_none());
-    stored.find(|attribute| match &attribute.stored {
-        Stored::Own => attribute.name == name,
-        Stored::As(stored) => stored == name,
-        Stored::No => false,
-    })
 }

@@ -189,7 +189,7 @@ fn check_sort(sort: &SortRange, key_type: KeyType, name: &str) -> Result<(), Fau
 }
 
 fn check_type(value: &Value, key_type: KeyType) -> Result<(), Fault> {
-    match crate::schema::has_type(value, key_type) {
+    match key_type.takes(value) {
         true => Ok(()),
         false => Err(Fault::validation(
             "One or more parameter values were invalid: Condition parameter type does not match schema type",

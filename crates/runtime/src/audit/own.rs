@@ -6,7 +6,7 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::time;
 use singlet_model::expression::ExprKind;
-use singlet_model::model::{Attribute, Entity, Stored};
+use singlet_model::model::{Attribute, Entity};
 use singlet_model::types::Type;
 
 use super::finding::{Finding, FindingKind, shown};
@@ -188,7 +188,7 @@ fn kind_of_difference(
     is: Option<&Value>,
     should: Option<&Value>,
 ) -> FindingKind {
-    let is_computed = |attribute: &Attribute| attribute.is.is_some() && stored_name(attribute) == Some(name);
+    let is_computed = |attribute: &Attribute| attribute.is.is_some() && attribute.stored_name() == Some(name);
     if model.table.key.iter().any(|key| key.name == name) {
         return FindingKind::KeyUnlike;
     }
@@ -206,14 +206,6 @@ fn kind_of_difference(
     }
 }
 
-fn stored_name(attribute: &Attribute) -> Option<&str> {
-    match &attribute.stored {
-        Stored::Own => Some(&attribute.name),
-        Stored::As(name) => Some(name),
-        Stored::No => None,
-    }
-}
-
 /// The names whose values follow from the rest of the row.
 pub(super) fn derived_names<'m>(model: &'m Model, entity: &'m Entity) -> BTreeSet<&'m str> {
     let keys = model
@@ -226,7 +218,7 @@ pub(super) fn derived_names<'m>(model: &'m Model, entity: &'m Entity) -> BTreeSe
         .attributes
         .iter()
         .filter(|attribute| attribute.is.is_some() && attribute.alias.is_none());
-    names.extend(computed.filter_map(stored_name));
+    names.extend(computed.filter_map(Attribute::stored_name));
     names.extend(model.table.ttl.as_deref().filter(|_| !ends_by_setting(entity)));
     names
 }

@@ -1,12 +1,12 @@
 //! The rows of a table as lines that can be loaded: for another table, or by a changed model.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 
 use singlet_item::key::is_kept_number;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::model::{Entity, Stored};
+use singlet_model::model::Entity;
 use singlet_store::ScanRequest;
 
 use super::LoadScope;
@@ -65,7 +65,7 @@ pub async fn dump_rows(engine: &Engine, now: i64, out: &mut (dyn Write + Send)) 
             for name in item.keys().filter(|name| !is_known(model, entity, name)) {
                 *dumped.dropped.entry(format!("{}.{name}", entity.name)).or_default() += 1;
             }
-            write_row(out, entity, &row::decode_as_stored(entity, &item)?)?;
+            out.write_all(&row_line(entity, &row::decode_as_stored(entity, &item)?))?;
             dumped.rows += 1;
         }
         // Only a page without a last key is the end of the table.
@@ -118,14 +118,11 @@ pub fn is_known(model: &Model, entity: &Entity, name: &str) -> bool {
         || table.type_attribute.as_deref() == Some(name)
         || table.ttl.as_deref() == Some(name)
         || keys.any(|key| key.name == name)
-        || attributes.any(|attribute| match &attribute.stored {
-            Stored::Own => attribute.name == name,
-            Stored::As(stored) => stored == name,
-            Stored::No => false,
-        })
+        || attributes.any(|attribute| attribute.stored_name() == Some(name))
 }
 
-fn write_row(out: &mut dyn Write, entity: &Entity, row: &Attributes) -> io::Result<()> {
+/// A row as a line `{"Entity": {…}}`, as [`load`](super) takes it: what is computed is left out, since loading computes it anew.
+pub fn row_line(entity: &Entity, row: &Attributes) -> Vec<u8> {
     let mut line = vec![b'{'];
     json_text::string(&mut line, &entity.name);
     line.push(b':');
@@ -135,5 +132,5 @@ fn write_row(out: &mut dyn Write, entity: &Entity, row: &Attributes) -> io::Resu
     });
     json_text::object(&mut line, stated.map(|(name, value)| (name.as_str(), value)));
     line.extend_from_slice(b"}\n");
-    out.write_all(&line)
+    line
 }

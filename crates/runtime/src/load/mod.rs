@@ -32,7 +32,7 @@ use crate::row;
 use crate::scope::{Attributes, Caller, Scope};
 use crate::write::guards_of_row;
 
-pub use dump::{Dumped, dump_rows, entity_of_item, is_known, is_of_singlet};
+pub use dump::{Dumped, dump_rows, entity_of_item, is_known, is_of_singlet, row_line};
 pub use kept::{KeptItem, KeptKind, kept_items, oversize_of};
 pub use lines::{LINE_BYTES_MAX, RowSource, TextRows};
 pub use misfit::{LoadError, Misfit, MisfitKind};

@@ -73,7 +73,7 @@ fn key(schema: &KeySchema) -> Value {
     let attribute = |attribute: &KeyAttribute| {
         Value::from(vec![
             Value::from(attribute.name.as_str()),
-            Value::from(type_name(attribute.key_type)),
+            Value::from(attribute.key_type.letter()),
         ])
     };
     let list = |attributes: &[KeyAttribute]| Value::from(attributes.iter().map(attribute).collect::<Vec<_>>());
@@ -178,17 +178,9 @@ fn read_billing(value: &Value) -> Option<Billing> {
     }
 }
 
-fn type_name(key_type: KeyType) -> &'static str {
-    match key_type {
-        KeyType::String => "S",
-        KeyType::Number => "N",
-        KeyType::Binary => "B",
-    }
-}
-
 fn read_type(name: &str) -> Option<KeyType> {
     let types = [KeyType::String, KeyType::Number, KeyType::Binary];
-    types.into_iter().find(|key_type| type_name(*key_type) == name)
+    types.into_iter().find(|key_type| key_type.letter() == name)
 }
 
 fn stream_name(view: StreamView) -> &'static str {

@@ -76,22 +76,12 @@ fn report_write(findings: &mut Findings<'_>, name: &str, (claimed, span): (&Boun
     let terms: Vec<&str> = cost.terms.iter().take(TERMS_MAX).map(String::as_str).collect();
     let message = format!(
         "`{name}` is said to cost {} write units, and costs {costs} for small items: {}{more}",
-        shown(claimed),
+        claimed,
         terms.join(", ")
     );
     findings.push(findings.at(span, name, message).help(
         "correct the figure; each index entry costs 1 when made, removed or changed, and 2 when its key changes",
     ));
-}
-
-fn shown(bounds: &Bounds) -> String {
-    match (bounds.min, bounds.max) {
-        (Some(min), Some(max)) if min == max => min.to_string(),
-        (Some(min), Some(max)) => format!("{min} to {max}"),
-        (Some(min), None) => format!("at least {min}"),
-        (None, Some(max)) => format!("at most {max}"),
-        (None, None) => "any".to_owned(),
-    }
 }
 
 /// The dearest and the cheapest way to answer a read must agree with the figure.
@@ -104,7 +94,7 @@ fn check_read(context: &Context<'_>, findings: &mut Findings<'_>, read: &Read, (
     let Some(why) = wrong.and_then(|all| all.into_iter().next()) else {
         return;
     };
-    let message = format!("`{}` is said to cost {} read units, and {why}", read.name, shown(claimed));
+    let message = format!("`{}` is said to cost {} read units, and {why}", read.name, claimed);
     findings.push(findings.at(span, read.name.clone(), message).help("correct the figure"));
 }
 

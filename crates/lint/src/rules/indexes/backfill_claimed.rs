@@ -1,6 +1,6 @@
 use singlet_model::model::{Entity, Index, IndexId, KeyTemplate};
 
-use crate::context::{index_subject, stored_as};
+use crate::context::index_subject;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -48,5 +48,5 @@ fn made_key<'a>(context: &Context<'_>, entity: &'a Entity, (id, index): (IndexId
         .iter()
         .flat_map(|choice| &choice.keys)
         .filter(|key| index.key().any(|known| known.name == key.attribute));
-    keys.find(|key| !primary(&key.attribute) && stored_as(entity, &key.attribute).is_none())
+    keys.find(|key| !primary(&key.attribute) && entity.attribute_stored_as(&key.attribute).is_none())
 }

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Attribute, Entity, Index, KeyPart, Projection, Return, SelectionKind, Stored};
+use singlet_model::model::{Entity, Index, KeyPart, Projection, Return, SelectionKind};
 use singlet_plan::by_hand::ByHand;
 
 use crate::context::listed;
@@ -62,7 +62,7 @@ fn carried<'a>(context: &Context<'a>, by_hand: &ByHand<'a>, index: &Index) -> Ha
     let projected = entity
         .attributes
         .iter()
-        .filter(|attribute| stored.contains(attribute.name.as_str()) || stored.contains(stored_name(attribute)));
+        .filter(|attribute| stored.contains(attribute.name.as_str()) || attribute.stored_name().is_some_and(|name| stored.contains(name)));
     let in_index = by_hand.met.iter().flat_map(|path| &path.choice.keys);
     let keys = in_index.chain(entity.key_templates());
     let readable = keys
@@ -79,13 +79,6 @@ fn carried<'a>(context: &Context<'a>, by_hand: &ByHand<'a>, index: &Index) -> Ha
 fn is_readable(part: &KeyPart) -> bool {
     use singlet_model::model::PartFunction::{Desc, Ordered, Plain, Rank, Raw};
     matches!(part.function, None | Some(Desc | Ordered | Plain | Rank | Raw))
-}
-
-fn stored_name(attribute: &Attribute) -> &str {
-    match &attribute.stored {
-        Stored::As(name) => name,
-        Stored::Own | Stored::No => &attribute.name,
-    }
 }
 
 fn needed<'a>(by_hand: &ByHand<'a>) -> Vec<&'a str> {

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use singlet_item::key;
 use singlet_model::Span;
-use singlet_model::model::{Attribute, Entity, KeyType, Stored};
+use singlet_model::model::{Entity, KeyType, Stored};
 
 use crate::{Context, Findings, design_rule};
 
@@ -58,7 +58,8 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
     for entity in &context.model.entities {
         for attribute in &entity.attributes {
-            let Some(name) = stored_name(attribute) else { continue };
+            let is_another_name = attribute.stored == Stored::Own && attribute.alias.is_some();
+            let Some(name) = attribute.stored_name().filter(|_| !is_another_name) else { continue };
             compare(
                 findings,
                 &mut known,
@@ -112,14 +113,6 @@ fn compare<'a>(
             .note(first.span, note)
             .help(help),
     );
-}
-
-fn stored_name(attribute: &Attribute) -> Option<&str> {
-    match &attribute.stored {
-        Stored::Own => attribute.alias.is_none().then_some(attribute.name.as_str()),
-        Stored::As(name) => Some(name),
-        Stored::No => None,
-    }
 }
 
 fn key_type(ty: key::KeyType) -> KeyType {
