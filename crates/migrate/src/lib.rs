@@ -24,6 +24,7 @@
 //!
 //! No terminal, no file, and no models: it is given the old one and the new one.
 
+mod bridge;
 mod copies;
 mod deploy;
 mod error;
@@ -40,6 +41,7 @@ mod survey;
 mod table_steps;
 mod verify;
 
+pub use bridge::{BRIDGED, Bridge, BridgeGoal, BridgePlan, BridgeSide, bridge_hindrances};
 pub use deploy::{DeployError, DeployOptions, DeployPlan, Deployer};
 pub use error::{MigrateError, RowMisfit};
 pub use gate::{GATE_BEAT, GATE_STALE, behind_gate};

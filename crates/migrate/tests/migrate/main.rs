@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod bridge;
 mod classes;
 mod deploying;
 mod followers;
