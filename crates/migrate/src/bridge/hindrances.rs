@@ -76,6 +76,17 @@ fn model_hindrances(old: &Model, new: &Model, faces: &(Face, Face)) -> Vec<Strin
     if old.table.stream.is_some() || new.table.stream.is_some() {
         found.push(STREAM.to_owned());
     }
+    for model in [old, new] {
+        let by_itself = model.writes.iter().filter(|write| write.runs_by_itself());
+        found.extend(by_itself.map(|write| format!("`{}` runs by itself, and would run in both models", write.name)));
+        let followed = [
+            (model.tallies.is_empty(), "tallies"),
+            (model.searches.is_empty(), "full-text searches"),
+            (model.webhooks.is_empty(), "webhooks"),
+        ];
+        let followed = followed.iter().filter(|(is_empty, _)| !is_empty);
+        found.extend(followed.map(|(_, what)| format!("the model has {what}, which follow the table's changes")));
+    }
     for entity in &old.entities {
         let Some(other) = new.entity_named(&entity.name) else {
             if entity.mirror.is_some() || entity.role.is_some() {

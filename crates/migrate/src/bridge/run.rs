@@ -14,7 +14,7 @@ use singlet_runtime::{
     AuditDepth, Engine, Migration, MigrationPhase, RuntimeError, TableControl, audit_rows, key_in, retried_past_conflicts,
     row, table,
 };
-use singlet_store::{Consumed, DeleteRequest, IndexKind, ScanRequest, Store, TableChange};
+use singlet_store::{Consumed, DeleteRequest, IndexKind, ScanRequest, TableChange};
 
 use super::hindrances::{bridge_hindrances, live_hindrances};
 use super::layer::BridgeStore;
@@ -22,6 +22,7 @@ use super::state::{BridgeSide, BridgeState, Mode};
 use super::twins::{Keeping, Stamping, Twins, Withheld};
 use super::write::{Settled, Writing};
 use crate::error::{MigrateError, RowMisfit};
+use crate::gate::gated_bridge;
 use crate::migrator::{MigrateOptions, MigrateProgress};
 use crate::report::MISFITS_SHOWN_MAX;
 use crate::step::as_read;
@@ -98,9 +99,11 @@ impl Bridge {
             }
             _ => {}
         }
-        check_writers(&old, &control, &faces.0).await?;
+        if !is_ended(&control, &target) {
+            check_writers(&old, &control, &faces.0).await?;
+        }
         let mut hindrances = bridge_hindrances(&old, &new);
-        if control.migration().is_none() {
+        if control.migration().is_none() && !is_ended(&control, &target) {
             let live = old.store().describe_table(&old.model().table.name).await?.spec;
             hindrances.extend(live_hindrances(old.model(), new.model(), &live));
         }
@@ -133,6 +136,20 @@ impl Bridge {
         };
         let store = BridgeStore::new(Arc::clone(engine.store()), Arc::clone(state), self.clock);
         engine.on_store(Arc::new(store))
+    }
+
+    /// An engine of one of the models for a service: it lets nothing through, either, while writes stop for another migration.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn served(&self, side: BridgeSide) -> Result<Engine, MigrateError> {
+        let raw = match side {
+            BridgeSide::Old => &self.old,
+            BridgeSide::New => &self.new,
+        };
+        let own = raw.face_in_table().await?.hash();
+        Ok(gated_bridge(self.engine(side), raw.on_store(Arc::clone(raw.store())), own))
     }
 
     /// What it would do, by what lies in the table. Nothing is written.
@@ -216,9 +233,10 @@ impl Bridge {
                 phase: Phase::Expand,
             };
             let Some(migration) = control.migration() else {
-                let is_new = matches!(control.faces(), [only] if *only == self.target);
+                let is_new = is_ended(&control, &self.target);
                 match goal {
                     BridgeGoal::NewAlone | BridgeGoal::Both if is_new => break,
+                    BridgeGoal::OldAlone if is_new => return Err(MigrateError::TooLate),
                     BridgeGoal::OldAlone => break,
                     _ => {}
                 }
@@ -301,9 +319,7 @@ impl Bridge {
                 Mode::of(BridgeSide::Old, migration.phase, &self.of_old, stamping),
                 Mode::of(BridgeSide::New, migration.phase, &self.of_new, stamping),
             ),
-            None if matches!(control.faces(), [only] if *only == self.target) => {
-                (Mode::Shut(super::state::NO_MORE), Mode::Apart)
-            }
+            None if is_ended(control, &self.target) => (Mode::Shut(super::state::NO_MORE), Mode::Apart),
             None => (Mode::Apart, Mode::Shut(BEFORE)),
         };
         // Whoever is shut is so before the other one relies on it.
@@ -406,11 +422,15 @@ impl Bridge {
     }
 }
 
+/// Whether the table knows the new model alone.
+fn is_ended(control: &TableControl, target: &str) -> bool {
+    control.migration().is_none() && matches!(control.faces(), [only] if only == target)
+}
+
 /// The old model reads rightly whatever wrote rows that are there.
 async fn check_writers(old: &Engine, control: &TableControl, face: &Face) -> Result<(), MigrateError> {
     let hash = face.hash();
-    let is_ended = control.migration().is_none() && !control.faces().contains(&hash);
-    if is_ended {
+    if !control.faces().contains(&hash) {
         return Err(MigrateError::NotFrom("the table does not know it".to_owned()));
     }
     let mut found = BTreeSet::new();

@@ -27,7 +27,7 @@ async fn what_is_not_carried_is_named() {
     let table = old_table(1).await;
     assert_eq!(whys(&table, &[]), "");
     let cases: [(&[(&str, &str)], &str); 9] = [
-        (&[("both: type: kind\n", "type: kind\n  stream: both\n")], "the table has a stream"),
+        (&[("both: type: kind\n", "type: kind\n  stream: both_images\n")], "the table has a stream"),
         (&[("points: int 0..99999 = 0", "points: string 1..9 = \"0\"")], "attribute `points`"),
         (&[("due: int? 0..9999", "due: {type: int 0..9999 = 0}")], "`due` is optional in one model only"),
         (&[("GSI1SK: \"{points}\"", "GSI1SK: \"{points}#{owner}\"")], "index `GSI1`"),
@@ -50,7 +50,7 @@ async fn what_is_not_carried_is_named() {
 #[tokio::test]
 async fn a_write_of_sixty_rows_is_named() {
     let table = old_table(1).await;
-    let many = "writes:\n  addAll: {args: {all: \"list<{number: int, title: string}> 1..60\"}, allow: true, do: [{create: Task, each: {one: args.all}, set: {owner: \"'ada'\", number: one.number, title: one.title}}]}\n";
+    let many = "writes:\n  addAll: {args: {numbers: set(int) 1..20}, allow: true, do: [{for: {one: args.numbers}, create: Task, set: {owner: '\"ada\"', number: one, title: '\"t\"'}}]}\n";
     let said = whys(&table, &[("both: writes:\n", many)]);
     assert!(said.contains("addAll"), "{said}");
 }

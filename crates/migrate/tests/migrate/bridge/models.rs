@@ -21,6 +21,7 @@ table:
   indexes: {GSI1: {partition: GSI1PK, sort: GSI1SK}}
   type: kind
   ttl: ends
+callers: {jwt: {audience: desk, claims: {id: sub}}}
 entities:
   Task:
     attributes:
@@ -55,26 +56,28 @@ entities:
   Sent:
     role: idempotency
     attributes:
-      key: request.key
-      caller: request.caller
-      write: request.write
-      hash: request.hash
-      answer: request.answer
-    key: {PK: "SENT#{caller}#{key}", SK: "SENT#{write}"}
+      who: {is: caller.id}
+      which: {is: request.key}
+      hash: {is: request.hash}
+      status: {is: response.status}
+      body: {is: response.body}
+      at: time = now
+    key: {PK: "SENT#{who}#{which}", SK: "SENT"}
+    expires: at + days(1)
 reads:
   tasks: {find: Task, where: owner == args.owner, args: {owner: string}, order: number, allow: true}
-  task: {get: "Task(args.owner, args.number)", args: {owner: string, number: int}, allow: true}
-  titled: {find: TaskByTitle, where: title == args.title, args: {title: string}, order: "owner, number", allow: true}
+  task: {get: Task, where: owner == args.owner && number == args.number, args: {owner: string, number: int}, allow: true}
+  titled: {find: TaskByTitle, where: title == args.title, args: {title: string}, allow: true}
   byPoints: {find: Task, order: points, allow: true}
-  price: {get: "Price(args.code)", args: {code: string}, allow: true}
+  price: {get: Price, where: code == args.code, args: {code: string}, allow: true}
 writes:
   add: {allow: true, idempotency: optional, do: [{create: Task, take: [owner, number, title, points, due, until]}]}
   retitle: {args: {owner: string, number: int, title: string}, allow: true, do: [{update: "Task(args.owner, args.number)", set: {title: args.title}}]}
   score: {args: {owner: string, number: int, points: int}, allow: true, do: [{update: "Task(args.owner, args.number)", add: {points: args.points}}]}
   plan: {args: {owner: string, number: int, due: int}, allow: true, do: [{update: "Task(args.owner, args.number)", set: {due: args.due}}]}
   remove: {args: {owner: string, number: int}, allow: true, do: [{delete: "Task(args.owner, args.number)"}]}
-  charge: {args: {code: string, amount: int}, allow: true, do: [{put: Price, set: {code: args.code, amount: args.amount}}]}
-  note: {args: {id: string, text: string}, allow: true, do: [{put: Memo, set: {id: args.id, text: args.text}}]}
+  charge: {args: {code: string, amount: int}, allow: true, do: [{update: Price(args.code), set: {amount: args.amount}}]}
+  note: {args: {id: string, text: string}, allow: true, do: [{create: Memo, set: {id: args.id, text: args.text}}]}
 "#;
 
 /// Numbers become wider, so that keys move; tasks get a size and an index by it, and so do their mirrors.
@@ -194,7 +197,7 @@ pub async fn write<const N: usize>(engine: &Engine, name: &str, args: [(&str, Va
 pub async fn read<const N: usize>(engine: &Engine, name: &str, args: [(&str, Value); N]) -> Result<Value, RuntimeError> {
     let request = Request {
         args: named(args),
-        limit: Some(500),
+        limit: Some(100),
         now: NOW,
         ..Request::default()
     };
