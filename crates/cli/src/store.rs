@@ -114,6 +114,20 @@ pub fn given_pairs(given: &[String]) -> Result<Vec<(String, String)>, String> {
     pairs.collect()
 }
 
+/// Refuses to look at a table in which rows of two models lie: those of the other one would be taken for damage, or twice.
+pub async fn check_no_bridge(engine: &Engine) -> Result<(), String> {
+    let table = &engine.model().table.name;
+    match engine.migration_phase().await {
+        Ok(Some(phase)) if phase.is_bridge() => Err(format!(
+            "table `{table}` is on a bridge, in the phase `{}`: rows of two models lie in it\nhelp: when `--toward new` or `--toward old` has come to its end, they are those of \
+             one; `singlet backup` copies the folder as it is",
+            phase.word()
+        )),
+        // What else is wrong with the table is said by who works on it.
+        _ => Ok(()),
+    }
+}
+
 /// Opens the table of an engine; what keeps the model from it comes with a way out.
 pub async fn open_table(
     place: &Place,

@@ -41,7 +41,7 @@ mod survey;
 mod table_steps;
 mod verify;
 
-pub use bridge::{BRIDGED, Bridge, BridgeGoal, BridgePlan, BridgeSide, bridge_hindrances};
+pub use bridge::{BRIDGED, Bridge, BridgeGoal, BridgePlan, BridgeSide};
 pub use deploy::{DeployError, DeployOptions, DeployPlan, Deployer};
 pub use error::{MigrateError, RowMisfit};
 pub use gate::{GATE_BEAT, GATE_STALE, behind_gate};

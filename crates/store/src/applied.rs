@@ -77,9 +77,9 @@ fn set_value(old: &Item, value: &SetValue) -> Result<Value> {
 fn set_operand(old: &Item, operand: &SetOperand) -> Result<Value> {
     match operand {
         SetOperand::Value(value) => Ok(value.clone()),
-        SetOperand::Path(path) => at(old, path).cloned().ok_or_else(|| {
-            invalid("The provided expression refers to an attribute that does not exist in the item")
-        }),
+        SetOperand::Path(path) => at(old, path)
+            .cloned()
+            .ok_or_else(|| invalid("The provided expression refers to an attribute that does not exist in the item")),
         SetOperand::IfNotExists(path, default) => match at(old, path) {
             Some(value) => Ok(value.clone()),
             None => set_operand(old, default),

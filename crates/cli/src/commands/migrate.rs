@@ -10,7 +10,8 @@ use clap::Args;
 use singlet_cost::{dollars, region_prices};
 use singlet_face::Company;
 use singlet_migrate::{
-    Bridge, BridgeGoal, BridgePlan, EntityCount, GATE_BEAT, GATE_STALE, MigrateError, MigrateOptions, MigrateProgress, MigrationPlan, Migrator,
+    Bridge, BridgeGoal, BridgePlan, EntityCount, GATE_BEAT, GATE_STALE, MigrateError, MigrateOptions, MigrateProgress,
+    MigrationPlan, Migrator,
 };
 use singlet_model::{Model, Source};
 use singlet_runtime::{Engine, MigrationPhase};
@@ -161,7 +162,11 @@ impl Migrate {
     /// Both models at once: what it would take, or the end of it.
     async fn go_over_bridge(&self, (old, new): (Engine, Engine), company: Company) -> Result<ExitCode, ExitCode> {
         let table = new.model().table.name.clone();
-        let goal = if self.abort { BridgeGoal::OldAlone } else { BridgeGoal::NewAlone };
+        let goal = if self.abort {
+            BridgeGoal::OldAlone
+        } else {
+            BridgeGoal::NewAlone
+        };
         let options = MigrateOptions {
             rate: self.rate,
             ..MigrateOptions::default()
@@ -173,11 +178,17 @@ impl Migrate {
             if phase.is_none() {
                 let plan = bridge.plan().await.map_err(|error| bridge_refusal(&table, &error))?;
                 if plan.misfits > 0 {
-                    return Err(bridge_refusal(&table, &MigrateError::Unbridged(plan.misfits, plan.first_misfits)));
+                    return Err(bridge_refusal(
+                        &table,
+                        &MigrateError::Unbridged(plan.misfits, plan.first_misfits),
+                    ));
                 }
                 super::print(&bridge_text(&table, &plan));
             } else if let Some(phase) = phase {
-                super::print(&format!("table `{table}` is on a bridge, in the phase `{}`\n", phase.word()));
+                super::print(&format!(
+                    "table `{table}` is on a bridge, in the phase `{}`\n",
+                    phase.word()
+                ));
             }
             return Ok(ExitCode::from(exit::FINDINGS));
         }
@@ -189,7 +200,11 @@ impl Migrate {
         }
         let consumed = bridge.reach(goal, &|_| {}).await;
         let units = consumed.map_err(|error| bridge_refusal(&table, &error))?.total();
-        let so = if self.abort { "is again the old model's" } else { "is the new model's" };
+        let so = if self.abort {
+            "is again the old model's"
+        } else {
+            "is the new model's"
+        };
         let units = counted(usize::try_from(units.write.get()).unwrap_or(usize::MAX), "write unit");
         Ok(super::print(&format!("table `{table}` {so}: {units}\n")))
     }
@@ -278,7 +293,9 @@ fn told(bar: &indicatif::ProgressBar, progress: MigrateProgress, items: u64) {
 pub(crate) fn bridge_refusal(table: &str, error: &MigrateError) -> ExitCode {
     let help = match error {
         MigrateError::Another(migration) if !migration.phase.is_bridge() => None,
-        MigrateError::Aborting => Some("it is being given up: `--toward old`, or `singlet migrate NEW.yaml --abort`, comes to its end"),
+        MigrateError::Aborting => {
+            Some("it is being given up: `--toward old`, or `singlet migrate NEW.yaml --abort`, comes to its end")
+        }
         MigrateError::Blocked(..) | MigrateError::Unsound(..) => {
             Some("`--toward old`, or `singlet migrate NEW.yaml --abort`, gives the bridge up")
         }
@@ -295,7 +312,11 @@ pub(crate) fn bridge_refusal(table: &str, error: &MigrateError) -> ExitCode {
 
 fn bridge_text(table: &str, plan: &BridgePlan) -> String {
     let mut text = format!("table `{table}`, {} items: both models can run at once\n", plan.items);
-    let _ = writeln!(text, "  {}, which are kept for both meanwhile", counted(usize::try_from(plan.rows).unwrap_or(usize::MAX), "row"));
+    let _ = writeln!(
+        text,
+        "  {}, which are kept for both meanwhile",
+        counted(usize::try_from(plan.rows).unwrap_or(usize::MAX), "row")
+    );
     for index in &plan.indexes {
         let _ = writeln!(text, "  make index `{index}`");
     }

@@ -246,7 +246,9 @@ impl StoreLayer for BridgeStore {
 
     async fn update(&self, request: &UpdateRequest) -> StoreResult<WriteAnswer> {
         if matches!(request.returns, UpdateReturn::UpdatedOld | UpdateReturn::UpdatedNew) {
-            return Err(StoreError::bad_request("while two models run, an update answers whole items"));
+            return Err(StoreError::bad_request(
+                "while two models run, an update answers whole items",
+            ));
         }
         let mode = self.state.held().await;
         match self.single(&mode, TransactWrite::Update(request.clone())).await? {
@@ -281,7 +283,9 @@ impl StoreLayer for BridgeStore {
     async fn batch_write(&self, request: &BatchWriteRequest) -> StoreResult<BatchWriteAnswer> {
         match &*self.state.held().await {
             Mode::Apart => self.store.batch_write(request).await,
-            Mode::Beside { .. } => Err(StoreError::bad_request("while two models run, rows are not written in batches")),
+            Mode::Beside { .. } => Err(StoreError::bad_request(
+                "while two models run, rows are not written in batches",
+            )),
             Mode::Shut(why) => Err(shut(why)),
         }
     }

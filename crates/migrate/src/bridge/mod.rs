@@ -28,7 +28,7 @@
 //! # What it is not
 //!
 //! It is for one process that nobody shares the table with: there is no row by which processes know of one another. What it does not carry
-//! is said by [`bridge_hindrances`].
+//! is said by [`bridge_hindrances`](singlet_evolve::bridge_hindrances).
 
 mod hindrances;
 mod layer;
@@ -38,7 +38,6 @@ mod state;
 mod twins;
 mod write;
 
-pub use hindrances::bridge_hindrances;
 pub use run::{Bridge, BridgeGoal, BridgePlan};
 pub use state::BridgeSide;
 pub use twins::BRIDGED;

@@ -8,15 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{StreamExt, stream};
 use singlet_audit::Pacer;
+use singlet_evolve::bridge_hindrances;
 use singlet_face::{Company, Face, differences};
 use singlet_item::Item;
 use singlet_runtime::{
-    AuditDepth, Engine, Migration, MigrationPhase, RuntimeError, TableControl, audit_rows, key_in, retried_past_conflicts,
-    row, table,
+    AuditDepth, Engine, Migration, MigrationPhase, RuntimeError, TableControl, audit_rows, key_in,
+    retried_past_conflicts, row, table,
 };
 use singlet_store::{Consumed, DeleteRequest, IndexKind, ScanRequest, TableChange};
 
-use super::hindrances::{bridge_hindrances, live_hindrances};
+use super::hindrances::live_hindrances;
 use super::layer::BridgeStore;
 use super::state::{BridgeSide, BridgeState, Mode};
 use super::twins::{Keeping, Stamping, Twins, Withheld};
@@ -34,6 +35,9 @@ const PASSES_MAX: usize = 1_000;
 
 /// How often a phase is begun anew because somebody else went on.
 const TURNS_MAX: usize = 100;
+
+/// How often rows are audited before what is found is believed: somebody may write them meanwhile.
+const AUDITS_MAX: usize = 3;
 
 const BEFORE: &str = "the bridge has not begun yet";
 
@@ -102,7 +106,10 @@ impl Bridge {
         if !is_ended(&control, &target) {
             check_writers(&old, &control, &faces.0).await?;
         }
-        let mut hindrances = bridge_hindrances(&old, &new);
+        let mut hindrances = bridge_hindrances(
+            (old.model(), &old.setting().settings),
+            (new.model(), &new.setting().settings),
+        );
         if control.migration().is_none() && !is_ended(&control, &target) {
             let live = old.store().describe_table(&old.model().table.name).await?.spec;
             hindrances.extend(live_hindrances(old.model(), new.model(), &live));
@@ -149,7 +156,11 @@ impl Bridge {
             BridgeSide::New => &self.new,
         };
         let own = raw.face_in_table().await?.hash();
-        Ok(gated_bridge(self.engine(side), raw.on_store(Arc::clone(raw.store())), own))
+        Ok(gated_bridge(
+            self.engine(side),
+            raw.on_store(Arc::clone(raw.store())),
+            own,
+        ))
     }
 
     /// What it would do, by what lies in the table. Nothing is written.
@@ -197,7 +208,8 @@ impl Bridge {
             && let Ok(keys) = self.of_old.keys_of_other(item, now)
         {
             let taken = keys.iter().any(|key| !claims.claim(key));
-            withheld = taken.then(|| Withheld("another row has its place or its unique value in the new model".to_owned()));
+            withheld =
+                taken.then(|| Withheld("another row has its place or its unique value in the new model".to_owned()));
         }
         if let Some(withheld) = withheld {
             plan.misfits += 1;
@@ -286,7 +298,7 @@ impl Bridge {
                 (_, Phase::Retreat) => {
                     pass.until_still(BridgeSide::Old, Keeping::OwnAlone).await?;
                     self.remove_indexes().await?;
-                    self.old.set_migration(&control, None).await?;
+                    self.old.abandon_bridge(&control).await?;
                     continue;
                 }
                 (_, Phase::Look | Phase::Rows | Phase::Finish | Phase::Abort) => {
@@ -389,15 +401,17 @@ impl Bridge {
         let state = Arc::new(BridgeState::new(mode));
         let store = BridgeStore::new(Arc::clone(self.new.store()), state, self.clock);
         let seen = self.new.on_store(Arc::new(store));
-        let audit = audit_rows(&seen, (self.clock)(), AuditDepth::Rows).await?;
-        match audit.misfits() {
-            0 => Ok(()),
-            count => {
-                let mut first = audit.first;
-                first.truncate(MISFITS_SHOWN_MAX);
-                Err(MigrateError::Unsound(count, first))
+        let mut found = (0, Vec::new());
+        for _ in 0..AUDITS_MAX {
+            let audit = audit_rows(&seen, (self.clock)(), AuditDepth::Rows).await?;
+            match audit.misfits() {
+                0 => return Ok(()),
+                count => found = (count, audit.first),
             }
         }
+        let (count, mut first) = found;
+        first.truncate(MISFITS_SHOWN_MAX);
+        Err(MigrateError::Unsound(count, first))
     }
 
     async fn page(&self, start: Option<Item>) -> Result<singlet_store::PageAnswer, MigrateError> {
@@ -436,7 +450,11 @@ async fn check_writers(old: &Engine, control: &TableControl, face: &Face) -> Res
     let mut found = BTreeSet::new();
     for wrote in old.known_faces().await? {
         if wrote.hash() != hash {
-            found.extend(differences(&wrote, face, Company::Alone).iter().map(|one| format!("\n  {one}")));
+            found.extend(
+                differences(&wrote, face, Company::Alone)
+                    .iter()
+                    .map(|one| format!("\n  {one}")),
+            );
         }
     }
     match found.is_empty() {
@@ -497,7 +515,12 @@ impl Pass<'_> {
     }
 
     /// Has one item be what it is to be; whether it was written.
-    async fn row(&self, side: BridgeSide, keeping: Keeping, item: &Item) -> Result<Result<bool, RowMisfit>, MigrateError> {
+    async fn row(
+        &self,
+        side: BridgeSide,
+        keeping: Keeping,
+        item: &Item,
+    ) -> Result<Result<bool, RowMisfit>, MigrateError> {
         let bridge = self.bridge;
         let (own, back) = match side {
             BridgeSide::Old => (&bridge.of_old, &bridge.of_new),

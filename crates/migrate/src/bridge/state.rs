@@ -51,9 +51,8 @@ impl Mode {
             | (BridgeSide::New, Phase::Switch | Phase::Settle) => beside(Keeping::Both),
             (BridgeSide::Old, Phase::Retreat) | (BridgeSide::New, Phase::Contract) => beside(Keeping::OwnAlone),
             (BridgeSide::New, Phase::Expand | Phase::Backfill | Phase::Verify) => Mode::Shut(NOT_YET),
-            (BridgeSide::Old, Phase::Settle | Phase::Contract) | (BridgeSide::New, Phase::Withdraw | Phase::Retreat) => {
-                Mode::Shut(NO_MORE)
-            }
+            (BridgeSide::Old, Phase::Settle | Phase::Contract)
+            | (BridgeSide::New, Phase::Withdraw | Phase::Retreat) => Mode::Shut(NO_MORE),
             // Writes stop: the gate lets nothing through.
             (_, Phase::Look | Phase::Rows | Phase::Finish | Phase::Abort) => Mode::Shut(NO_MORE),
         }

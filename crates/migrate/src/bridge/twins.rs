@@ -95,7 +95,11 @@ impl Twins {
         let mut concerned = BTreeSet::new();
         for name in names.into_iter().filter(|name| is_other(name)) {
             for model in [own_model, other_model] {
-                concerned.extend(model.entity_named(name).map(|entity| model.source_of(entity).name.clone()));
+                concerned.extend(
+                    model
+                        .entity_named(name)
+                        .map(|entity| model.source_of(entity).name.clone()),
+                );
             }
         }
         concerned.retain(|name| own_model.entity_named(name).is_some() && other_model.entity_named(name).is_some());
@@ -192,7 +196,10 @@ impl Twins {
             match (source_of(entity, attribute), known) {
                 // A formula that fills what does not fit would be another row.
                 (Some(source), _) if was.get(&source.name) != made.get(&attribute.name) => {
-                    return Err(Withheld(format!("`{}` has a value that only one model has", attribute.name)));
+                    return Err(Withheld(format!(
+                        "`{}` has a value that only one model has",
+                        attribute.name
+                    )));
                 }
                 (None, Some(known)) => match known.get(&attribute.name) {
                     Some(value) => drop(made.insert(attribute.name.clone(), value.clone())),
@@ -229,7 +236,10 @@ impl Twins {
         let scope = self.scope(&self.other, now);
         let mut kept = kept_items(self.other.model(), other, &row, scope).map_err(said)?;
         let key = key_in(self.own.model(), item);
-        for one in kept.iter_mut().filter(|one| one.kind == KeptKind::Own && one.key != key) {
+        for one in kept
+            .iter_mut()
+            .filter(|one| one.kind == KeptKind::Own && one.key != key)
+        {
             self.keep_rest(entity, item, &mut one.item);
         }
         self.keep_expiry(item, &mut kept);
@@ -348,7 +358,9 @@ impl Twins {
                 .as_ref()
                 .is_some_and(|item| item.len() > COMPARED_MAX || is_stamped(item))
             {
-                return Err(Withheld("it has more attributes than a condition can compare".to_owned()));
+                return Err(Withheld(
+                    "it has more attributes than a condition can compare".to_owned(),
+                ));
             }
             all.insert(key.clone(), item);
         }
@@ -358,9 +370,7 @@ impl Twins {
     /// Where the other model has a row or a guard anew nothing else may be.
     fn check_place(&self, is: Option<&Item>, there: Option<&Item>, now: i64) -> Result<(), Withheld> {
         match there {
-            Some(there)
-                if is.cloned() != Some(unbridged(there)) && !row::has_expired(self.own.model(), there, now) =>
-            {
+            Some(there) if is.cloned() != Some(unbridged(there)) && !row::has_expired(self.own.model(), there, now) => {
                 Err(Withheld(
                     "something else has the place or the unique value that it has in the other model".to_owned(),
                 ))
@@ -377,9 +387,8 @@ impl Twins {
         let Some(other) = self.other.model().entity_named(&entity.name) else {
             return Vec::new();
         };
-        let is_only_there = |name: &&String| {
-            !is_known(self.own.model(), entity, name) && is_known(self.other.model(), other, name)
-        };
+        let is_only_there =
+            |name: &&String| !is_known(self.own.model(), entity, name) && is_known(self.other.model(), other, name);
         item.keys().filter(is_only_there).cloned().collect()
     }
 

@@ -123,7 +123,10 @@ impl<'w> Writing<'w> {
             }
             tokio::task::yield_now().await;
         }
-        Err(StoreError::new(ErrorKind::Conflict, "others are changing the same rows"))
+        Err(StoreError::new(
+            ErrorKind::Conflict,
+            "others are changing the same rows",
+        ))
     }
 
     /// Whether a row that nobody writes can be one of both models.
@@ -133,11 +136,7 @@ impl<'w> Writing<'w> {
     }
 
     /// What becomes of the items of a row that nobody writes, and what was read of them.
-    async fn settling(
-        &self,
-        item: &Item,
-        consumed: &mut Consumed,
-    ) -> StoreResult<Result<(Becoming, Found), Withheld>> {
+    async fn settling(&self, item: &Item, consumed: &mut Consumed) -> StoreResult<Result<(Becoming, Found), Withheld>> {
         let now = (self.clock)();
         let key = key_in(self.twins.model(), item);
         let mut found = Found::from([(key.clone(), Some(item.clone()))]);
@@ -160,7 +159,9 @@ impl<'w> Writing<'w> {
         if becoming.iter().all(|(key, item)| there(key) == item.as_ref()) {
             return Ok(Ok(Settled::Same));
         }
-        let changed = becoming.iter().filter(|(key, item)| there(key).is_some() || item.is_some());
+        let changed = becoming
+            .iter()
+            .filter(|(key, item)| there(key).is_some() || item.is_some());
         let actions = changed.map(|(key, item)| self.action(key, item.as_ref(), &found, None));
         let request = TransactWriteRequest {
             actions: actions.collect(),
@@ -238,9 +239,7 @@ impl<'w> Writing<'w> {
                 // What is beside a row follows from it, and is not pinned where it stays.
                 None if is_same && item.is_none() => {}
                 None if is_same && !own_keys.contains(key) && !is_twin(twins, item.as_ref()) => {}
-                None => planned
-                    .actions
-                    .push(self.action(key, item.as_ref(), &found, None)),
+                None => planned.actions.push(self.action(key, item.as_ref(), &found, None)),
             }
         }
         match planned.actions.len() > TRANSACTION_ITEMS_MAX {
@@ -272,7 +271,12 @@ impl<'w> Writing<'w> {
         consumed: &mut Consumed,
     ) -> StoreResult<Result<(), Withheld>> {
         let mut twins = BTreeSet::new();
-        for item in rows.iter().flat_map(|(before, after)| [before, after]).copied().flatten() {
+        for item in rows
+            .iter()
+            .flat_map(|(before, after)| [before, after])
+            .copied()
+            .flatten()
+        {
             match self.twins.twin_key(item, now) {
                 Ok(key) => twins.extend(key),
                 Err(withheld) => return Ok(Err(withheld)),

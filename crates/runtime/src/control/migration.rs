@@ -207,16 +207,19 @@ impl Engine {
         self.set_migration(known, Some(migration)).await
     }
 
-    /// The text of the model to which a bridge leads, as the table keeps it.
+    /// Has the table know no bridge any more, and forget the model to which it led; whether nobody was faster.
     ///
     /// # Errors
     ///
     /// Where the store fails.
-    pub async fn target_model(&self, known: &TableControl) -> Result<Option<String>, RuntimeError> {
-        match known.migration() {
-            Some(migration) => known.place.read_model(self.store(), &migration.target).await,
-            None => Ok(None),
+    pub async fn abandon_bridge(&self, known: &TableControl) -> Result<bool, RuntimeError> {
+        let is_written = self.set_migration(known, None).await?;
+        if let Some(migration) = known.migration().filter(|_| is_written)
+            && !known.faces().contains(&migration.target)
+        {
+            known.place.delete_face(self.store(), &migration.target).await?;
         }
+        Ok(is_written)
     }
 
     /// Has the table know this model alone: every row is its own. Whether nobody was faster.

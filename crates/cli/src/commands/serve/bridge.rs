@@ -88,7 +88,10 @@ async fn begin(bridge: &Bridge, toward: Toward, table: &str) -> Result<(), ExitC
     let plan = bridge.plan().await.map_err(|error| bridge_refusal(table, &error))?;
     match plan.misfits {
         0 => Ok(()),
-        count => Err(bridge_refusal(table, &MigrateError::Unbridged(count, plan.first_misfits))),
+        count => Err(bridge_refusal(
+            table,
+            &MigrateError::Unbridged(count, plan.first_misfits),
+        )),
     }
 }
 
@@ -116,6 +119,11 @@ impl Deployment {
         let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
         let settings = crate::store::settings(&model, &given)?;
         let cursor_key = self.secret.cursor_key(&model.name);
-        Ok(Engine::open(Arc::new(model), Arc::clone(&self.store), settings, cursor_key))
+        Ok(Engine::open(
+            Arc::new(model),
+            Arc::clone(&self.store),
+            settings,
+            cursor_key,
+        ))
     }
 }

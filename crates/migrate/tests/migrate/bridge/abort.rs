@@ -30,18 +30,16 @@ async fn what_is_given_up_leaves_what_was() {
         Phase::Withdraw,
         Phase::Retreat,
     ];
-    for new in [new_model(), filled_model()] {
-        for phase in phases {
-            let table = old_table(6).await;
+    for (new, phases) in [(new_model(), &phases[..]), (filled_model(), &phases[1..4])] {
+        for phase in phases.iter().copied() {
+            let table = old_table(3).await;
             let before = table.contents().await;
             let bridge = bridge_on(&table, &table.store, &new).await.unwrap();
             reach(&bridge, BridgeGoal::Both).await.unwrap();
             set_phase(&table, phase).await;
             let bridge = bridge_on(&table, &table.store, &new).await.unwrap();
             reach(&bridge, BridgeGoal::OldAlone).await.unwrap();
-            let mut after = table.contents().await;
-            after.retain(|key, _| before.contains_key(key) || !key.contains("$singlet"));
-            assert_same(phase.word(), &after, &before);
+            assert_same(phase.word(), &table.contents().await, &before);
             let old = table.engine(OLD);
             open_to_write(&old).await.unwrap();
             let spec = table.store.describe_table(&table.name).await.unwrap().spec;
@@ -70,8 +68,28 @@ async fn an_abort_loses_no_write() {
     let bridge = bridge(&table).await;
     let (old, new) = sides(&bridge);
     reach(&bridge, BridgeGoal::Both).await.unwrap();
-    write(&new, "add", [("owner", text("ada")), ("number", number(60)), ("title", text("by new"))]).await.unwrap();
-    write(&old, "add", [("owner", text("ada")), ("number", number(61)), ("title", text("by old"))]).await.unwrap();
+    write(
+        &new,
+        "add",
+        [
+            ("owner", text("ada")),
+            ("number", number(60)),
+            ("title", text("by new")),
+        ],
+    )
+    .await
+    .unwrap();
+    write(
+        &old,
+        "add",
+        [
+            ("owner", text("ada")),
+            ("number", number(61)),
+            ("title", text("by old")),
+        ],
+    )
+    .await
+    .unwrap();
     let both = tasks(&old, "ada").await;
     reach(&bridge, BridgeGoal::OldAlone).await.unwrap();
     assert_eq!(tasks(&old, "ada").await, both);

@@ -1,6 +1,7 @@
 //! What a bridge does not carry is refused by name.
 
-use singlet_migrate::{BridgeGoal, MigrateError, bridge_hindrances};
+use singlet_evolve::bridge_hindrances;
+use singlet_migrate::{BridgeGoal, MigrateError};
 
 use super::super::support::Table;
 use super::models::*;
@@ -19,7 +20,11 @@ fn whys(table: &Table, edits: &[(&str, &str)]) -> String {
             }
         }
     }
-    bridge_hindrances(&table.engine(&old), &table.engine(&new)).join("\n")
+    let (old, new) = (table.engine(&old), table.engine(&new));
+    let of =
+        |engine: &singlet_runtime::Engine| (std::sync::Arc::clone(engine.model()), engine.setting().settings.clone());
+    let (old, new) = (of(&old), of(&new));
+    bridge_hindrances((&old.0, &old.1), (&new.0, &new.1)).join("\n")
 }
 
 #[tokio::test]
@@ -27,16 +32,46 @@ async fn what_is_not_carried_is_named() {
     let table = old_table(1).await;
     assert_eq!(whys(&table, &[]), "");
     let cases: [(&[(&str, &str)], &str); 9] = [
-        (&[("both: type: kind\n", "type: kind\n  stream: both_images\n")], "the table has a stream"),
-        (&[("points: int 0..99999 = 0", "points: string 1..9 = \"0\"")], "attribute `points`"),
-        (&[("due: int? 0..9999", "due: {type: int 0..9999 = 0}")], "`due` is optional in one model only"),
-        (&[("GSI1SK: \"{points}\"", "GSI1SK: \"{points}#{owner}\"")], "index `GSI1`"),
-        (&[("SK: \"TASK#{number}\"", "SK: \"TASK#{size}#{number}\"")], "the key has `size`, which only one model has"),
-        (&[("      until: time?\n      edition", "      edition"), ("    expires: until\n  Task", "  Task")], "still"),
-        (&[("amount: int 0..9999", "amount: int 0..9999\n      also: {type: int 0..9 = 0}")], "`Price` has versions"),
+        (
+            &[("both: type: kind\n", "type: kind\n  stream: both_images\n")],
+            "the table has a stream",
+        ),
+        (
+            &[("until: time?\n      edition", "until: seconds?\n      edition")],
+            "attribute `until`",
+        ),
+        (
+            &[("due: int? 0..9999", "due: {type: int 0..9999 = 0}")],
+            "`due` is optional in one model only",
+        ),
+        (
+            &[("GSI1SK: \"{points}\"", "GSI1SK: \"{points}#{owner}\"")],
+            "index `GSI1`",
+        ),
+        (
+            &[("SK: \"TASK#{number}\"", "SK: \"TASK#{size}#{number}\"")],
+            "the key has `size`, which only one model has",
+        ),
+        (
+            &[
+                ("      until: time?\n      edition", "      edition"),
+                ("    expires: until\n  Task", "  Task"),
+            ],
+            "still",
+        ),
+        (
+            &[(
+                "amount: int 0..9999",
+                "amount: int 0..9999\n      also: {type: int 0..9 = 0}",
+            )],
+            "`Price` has versions",
+        ),
         (&[("SENT#{write}", "MADE#{write}")], "the records of requests"),
         (
-            &[("set: {title: args.title}", "set: {title: args.title}}, {update: \"Task(args.owner, args.number)\", rekey: true, set: {number: 7}")],
+            &[(
+                "set: {title: args.title}",
+                "set: {title: args.title}}, {update: \"Task(args.owner, args.number)\", rekey: true, set: {number: 7}",
+            )],
             "moves rows to another key",
         ),
     ];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use singlet_item::{Item, Number, Value};
 use singlet_migrate::{Bridge, BridgeGoal, BridgeSide, MigrateError, MigrateOptions};
@@ -88,7 +89,7 @@ pub fn new_model() -> String {
             "indexes: {GSI1: {partition: GSI1PK, sort: GSI1SK}}",
             "indexes: {GSI1: {partition: GSI1PK, sort: GSI1SK}, GSI2: {partition: GSI2PK, sort: GSI2SK}}",
         ),
-        ("key: {PK: \"MEMO", "key: {PK: \"MEMO"),
+        ("SK: \"{from}\"}", "SK: \"V#{from}\"}"),
         (
             "      edition: version\n",
             "      edition: version\n      size: {type: Size = \"small\", fill: 'due == absent ? \"small\" : \"large\"'}\n",
@@ -98,7 +99,10 @@ pub fn new_model() -> String {
             "GSI1SK: \"{points}\"}\n      GSI2: {GSI2PK: \"SIZE#{size}\", GSI2SK: \"{points}#{number}\"}\n",
         ),
         ("carries: [points, due]", "carries: [points, due, size]"),
-        ("entities:\n  Task:", "types: {Size: {enum: [small, large]}}\nentities:\n  Task:"),
+        (
+            "entities:\n  Task:",
+            "types: {Size: {enum: [small, large]}}\nentities:\n  Task:",
+        ),
         (
             "reads:\n",
             "reads:\n  bySize: {find: Task, where: size == args.size, args: {size: Size}, order: points, allow: true}\n",
@@ -114,9 +118,10 @@ pub fn new_model() -> String {
     })
 }
 
-/// Nothing moves: tasks get a size, and an index by it.
+/// Nothing of tasks moves: they get a size, and an index by it.
 pub fn filled_model() -> String {
     new_model()
+        .replace("SK: \"V#{from}\"}", "SK: \"{from}\"}")
         .replace("number: int 0..9999", "number: int 0..99")
         .replace("GSI2SK: \"{points}#{number}\"", "GSI2SK: \"{points}\"")
 }
@@ -141,8 +146,16 @@ pub async fn old_table(tasks: usize) -> Table {
     let mut lines = Vec::new();
     for owner in ["ada", "bob", "eve"] {
         for number in 0..tasks {
-            let due = if number % 2 == 0 { format!(r#", "due": {number}"#) } else { String::new() };
-            let until = if number % 5 == 4 { r#", "until": "2026-12-01T00:00:00Z""# } else { "" };
+            let due = if number % 2 == 0 {
+                format!(r#", "due": {number}"#)
+            } else {
+                String::new()
+            };
+            let until = if number % 5 == 4 {
+                r#", "until": "2026-12-01T00:00:00Z""#
+            } else {
+                ""
+            };
             lines.push(format!(
                 r#"{{"Task": {{"owner": "{owner}", "number": {number}, "title": "{owner} {number}", "points": {number}{due}{until}, "edition": 1}}}}"#
             ));
@@ -186,15 +199,21 @@ fn named<const N: usize>(args: [(&str, Value); N]) -> Attributes {
 }
 
 pub async fn write<const N: usize>(engine: &Engine, name: &str, args: [(&str, Value); N]) -> Result<(), RuntimeError> {
+    static WRITTEN: AtomicI64 = AtomicI64::new(0);
     let request = WriteRequest {
         args: named(args),
-        now: NOW,
+        // Versions of one instant are one.
+        now: NOW + 1_000 * WRITTEN.fetch_add(1, Ordering::Relaxed),
         ..WriteRequest::default()
     };
     engine.write(name, &request).await.map(drop)
 }
 
-pub async fn read<const N: usize>(engine: &Engine, name: &str, args: [(&str, Value); N]) -> Result<Value, RuntimeError> {
+pub async fn read<const N: usize>(
+    engine: &Engine,
+    name: &str,
+    args: [(&str, Value); N],
+) -> Result<Value, RuntimeError> {
     let request = Request {
         args: named(args),
         limit: Some(100),

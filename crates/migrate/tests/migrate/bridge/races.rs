@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use singlet_item::Item;
 use singlet_migrate::{BridgeGoal, BridgeSide};
-use singlet_store::{Result, Store, StoreLayer, TransactWrite, TransactWriteRequest, WriteAnswer};
+use singlet_store::{PutRequest, Result, Store, StoreLayer, TransactWrite, TransactWriteRequest, WriteAnswer};
+
+use tokio::sync::Notify;
 
 use super::models::*;
 use super::whole::assert_new;
@@ -95,6 +97,97 @@ async fn what_is_added_while_a_row_is_copied_is_in_the_copy() {
     assert_eq!(rows[0]["points"], number(43));
 }
 
+/// A store in which one transaction waits to be let go.
+#[derive(Debug)]
+struct Held {
+    store: Arc<dyn Store>,
+    sort: &'static str,
+    entered: Notify,
+    released: Notify,
+}
+
+#[async_trait]
+impl StoreLayer for Held {
+    fn beneath(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
+        let puts = |action: &TransactWrite| match action {
+            TransactWrite::Put(put) => put.item["SK"].as_str() == Some(self.sort),
+            _ => false,
+        };
+        if request.actions.iter().any(puts) {
+            self.entered.notify_one();
+            self.released.notified().await;
+        }
+        self.store.transact_write(request).await
+    }
+}
+
+/// A write of the old model alone that has begun before the bridge, and arrives late: nothing is read before it has ended.
+#[tokio::test]
+async fn a_write_that_has_begun_is_waited_for() {
+    let table = old_table(4).await;
+    let held = Arc::new(Held {
+        store: Arc::clone(&table.store),
+        sort: "TASK#50",
+        entered: Notify::new(),
+        released: Notify::new(),
+    });
+    let store: Arc<dyn Store> = held.clone();
+    let bridge = Arc::new(bridge_on(&table, &store, &new_model()).await.unwrap());
+    let old = bridge.engine(BridgeSide::Old);
+    let writing = tokio::spawn(async move {
+        write(
+            &old,
+            "add",
+            [("owner", text("ada")), ("number", number(50)), ("title", text("slow"))],
+        )
+        .await
+        .unwrap();
+    });
+    held.entered.notified().await;
+    let reaching = Arc::clone(&bridge);
+    let reaching = tokio::spawn(async move { reach(&reaching, BridgeGoal::Both).await.unwrap() });
+    for _ in 0..5_000 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!reaching.is_finished());
+    held.released.notify_one();
+    writing.await.unwrap();
+    reaching.await.unwrap();
+    let (old, new) = sides(&bridge);
+    assert!(tasks(&new, "ada").await.contains_key(&50));
+    assert_eq!(shared(tasks(&new, "ada").await), tasks(&old, "ada").await);
+}
+
+/// What has ended is not copied, and does not stay where no model looks.
+#[tokio::test]
+async fn what_has_ended_is_not_copied() {
+    let table = old_table(4).await;
+    for mut item in table.contents().await.into_values() {
+        if item["SK"] == text("TASK#02") || item["SK"] == text("ada#02") {
+            item.insert("ends".to_owned(), number(1_700_000_000));
+            let put = PutRequest {
+                table: table.name.clone(),
+                item,
+                ..PutRequest::default()
+            };
+            table.store.put(&put).await.unwrap();
+        }
+    }
+    let bridge = bridge(&table).await;
+    reach(&bridge, BridgeGoal::Both).await.unwrap();
+    let (old, new) = sides(&bridge);
+    assert_eq!(tasks(&new, "ada").await.into_keys().collect::<Vec<i64>>(), [0, 1, 3]);
+    assert_eq!(shared(tasks(&new, "ada").await), tasks(&old, "ada").await);
+    reach(&bridge, BridgeGoal::NewAlone).await.unwrap();
+    for (key, item) in table.contents().await {
+        assert!(item["SK"] != text("TASK#02") && item["SK"] != text("ada#02"), "{key}");
+    }
+}
+
 /// A row of the old model that no copy was made of, by whoever slept through the phases before: it is copied before it goes.
 #[tokio::test]
 async fn a_row_that_nobody_has_copied_is_copied_before_it_goes() {
@@ -102,7 +195,13 @@ async fn a_row_that_nobody_has_copied_is_copied_before_it_goes() {
     let bridge = bridge(&table).await;
     reach(&bridge, BridgeGoal::Both).await.unwrap();
     let asleep = table.engine(OLD);
-    write(&asleep, "add", [("owner", text("ada")), ("number", number(70)), ("title", text("late"))]).await.unwrap();
+    write(
+        &asleep,
+        "add",
+        [("owner", text("ada")), ("number", number(70)), ("title", text("late"))],
+    )
+    .await
+    .unwrap();
     reach(&bridge, BridgeGoal::NewAlone).await.unwrap();
     assert!(tasks(&bridge.engine(BridgeSide::New), "ada").await.contains_key(&70));
     assert_new(&table, &new_model()).await;
