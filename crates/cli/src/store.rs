@@ -169,6 +169,11 @@ fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, error: OpenErr
             format!("table `{table}` of `{}`: {}", model.name, place.failed(error))
         }
         OpenError::Failed(_) => format!("table `{table}` of `{}`: {error}", model.name),
+        OpenError::Migrating(migration) if migration.phase.is_bridge() => format!(
+            "table `{table}` of `{}`: {error}\nhelp: `singlet serve NEW.yaml --also OLD.yaml` serves the two models that it is between, `--toward new` or \
+             `--toward old` ends that",
+            model.name
+        ),
         OpenError::Migrating(_) => format!(
             "table `{table}` of `{}`: {error}\nhelp: `singlet migrate MODEL --yes` with the model that it is migrated to goes on, \
              `--abort` makes everything as it was",

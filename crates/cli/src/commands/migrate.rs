@@ -52,7 +52,7 @@ pub(crate) struct Migrate {
     /// Undo a migration that is under way, or a bridge.
     #[arg(long, conflicts_with = "drop")]
     abort: bool,
-    /// Say whether both models could run at once meanwhile; with `--yes` take a bridge that `singlet serve --also` has begun to its end, with nothing served.
+    /// Say whether both models can run at once meanwhile, as `singlet serve --also` has them; with `--yes` do all of it while nothing is served.
     #[arg(long, conflicts_with = "drop")]
     bridge: bool,
     /// Remove what the model does not have: rows of entities that are gone, attributes, indexes. Otherwise they stay, and nothing reads them.
@@ -92,6 +92,16 @@ impl Migrate {
         let (new, company) = self.store.open_in_company(loaded).await.map_err(said)?;
         let old = self.old_engine(&new).await?;
         let phase = new.migration_phase().await;
+        if let (Ok(Some(phase)), false, false) = (&phase, self.bridge, self.abort)
+            && phase.is_bridge()
+        {
+            let help = "`singlet serve NEW.yaml --also OLD.yaml` serves both models, `--bridge --yes` comes to its end with nothing served, `--abort` gives it up";
+            let table = &new.model().table.name;
+            let word = phase.word();
+            return Err(fail(&format!(
+                "table `{table}` is on a bridge, in the phase `{word}`\nhelp: {help}"
+            )));
+        }
         if self.bridge || self.abort && matches!(&phase, Ok(Some(phase)) if phase.is_bridge()) {
             return self.go_over_bridge((old, new), company).await;
         }

@@ -349,7 +349,11 @@ impl Serve {
         let greeting = greeting::text(&addresses, &systems, &deployment).await;
         let service = Service::new(systems, settings);
         let telling = telemetry.map(|telemetry| telemetry.start(&service));
-        let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();
+        let names = service.systems().iter().map(|system| system.name.clone()).collect();
+        let names = match &self.also {
+            Some(_) => bridge::names_of_new(names, self.toward),
+            None => names,
+        };
         let texts = console::model_texts(&sources, &names);
         let link = console::start(&console, &service, &addresses, texts);
         let _keeping = deployment

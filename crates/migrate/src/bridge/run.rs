@@ -492,7 +492,8 @@ impl Pass<'_> {
         loop {
             let page = self.bridge.page(start.take()).await?;
             self.count(&page.consumed);
-            let work = page.items.iter().map(|item| self.row(side, keeping, item));
+            let work = page.items.into_iter();
+            let work = work.map(|item| async move { self.row(side, keeping, &item).await });
             let mut work = stream::iter(work).buffer_unordered(self.bridge.options.rows_at_once.max(1));
             while let Some(done) = work.next().await {
                 match done? {

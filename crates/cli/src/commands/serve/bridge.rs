@@ -15,6 +15,9 @@ use crate::commands::migrate::bridge_refusal;
 use crate::model::{self, fail};
 use crate::place::Place;
 
+/// What follows the name of a system whose model is not alone yet.
+const NEXT: &str = ".next";
+
 /// Which model is left in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Toward {
@@ -58,7 +61,7 @@ pub(super) async fn serve_both(
     let options = MigrateOptions::default();
     let opened = Bridge::open(engine(old)?, engine(new)?, options, crate::store::now).await;
     let bridge = Arc::new(opened.map_err(|error| bridge_refusal(&table, &error))?);
-    let (at, next) = (format!("/{name}"), format!("/{name}.next"));
+    let (at, next) = (format!("/{name}"), format!("/{name}{NEXT}"));
     let places: &[(BridgeSide, &str)] = match toward {
         Toward::Both => &[(BridgeSide::Old, &at), (BridgeSide::New, &next)],
         Toward::New => &[(BridgeSide::New, &at), (BridgeSide::New, &next)],
@@ -71,7 +74,7 @@ pub(super) async fn serve_both(
         let system = deployment.system_of(gated, (*prefix).to_owned(), None);
         let mut system = system.map_err(|reason| fail(&reason))?;
         if *prefix == next {
-            system.name = format!("{name}.next");
+            system.name = format!("{name}{NEXT}");
         }
         systems.push(system);
     }
@@ -79,6 +82,16 @@ pub(super) async fn serve_both(
     begin(&bridge, toward, &table).await?;
     tokio::spawn(build(bridge, toward, name));
     Ok(systems)
+}
+
+/// The systems that are of the new model.
+pub(super) fn names_of_new(mut names: Vec<String>, toward: Toward) -> Vec<String> {
+    names.retain(|name| match toward {
+        Toward::Both => name.ends_with(NEXT),
+        Toward::New => true,
+        Toward::Old => false,
+    });
+    names
 }
 
 async fn begin(bridge: &Bridge, toward: Toward, table: &str) -> Result<(), ExitCode> {

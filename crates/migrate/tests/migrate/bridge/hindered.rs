@@ -49,16 +49,10 @@ async fn what_is_not_carried_is_named() {
             "index `GSI1`",
         ),
         (
-            &[("SK: \"TASK#{number}\"", "SK: \"TASK#{size}#{number}\"")],
+            &[("SK: \"{owner}#{number}\"", "SK: \"{owner}#{size}#{number}\"")],
             "the key has `size`, which only one model has",
         ),
-        (
-            &[
-                ("      until: time?\n      edition", "      edition"),
-                ("    expires: until\n  Task", "  Task"),
-            ],
-            "still",
-        ),
+        (&[("  ttl: ends", "  ttl: over")], "the TTL attribute"),
         (
             &[(
                 "amount: int 0..9999",
@@ -66,11 +60,11 @@ async fn what_is_not_carried_is_named() {
             )],
             "`Price` has versions",
         ),
-        (&[("SENT#{write}", "MADE#{write}")], "the records of requests"),
+        (&[("SK: \"SENT\"", "SK: \"MADE\"")], "the records of requests"),
         (
             &[(
-                "set: {title: args.title}",
-                "set: {title: args.title}}, {update: \"Task(args.owner, args.number)\", rekey: true, set: {number: 7}",
+                "writes:\n",
+                "writes:\n  shift: {args: {owner: string, number: int}, allow: true, do: [{update: \"Task(args.owner, args.number)\", rekey: true, set: {number: '7'}}]}\n",
             )],
             "moves rows to another key",
         ),

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -102,6 +103,7 @@ async fn what_is_added_while_a_row_is_copied_is_in_the_copy() {
 struct Held {
     store: Arc<dyn Store>,
     sort: &'static str,
+    was_held: AtomicBool,
     entered: Notify,
     released: Notify,
 }
@@ -117,7 +119,7 @@ impl StoreLayer for Held {
             TransactWrite::Put(put) => put.item["SK"].as_str() == Some(self.sort),
             _ => false,
         };
-        if request.actions.iter().any(puts) {
+        if request.actions.iter().any(puts) && !self.was_held.swap(true, Ordering::SeqCst) {
             self.entered.notify_one();
             self.released.notified().await;
         }
@@ -132,6 +134,7 @@ async fn a_write_that_has_begun_is_waited_for() {
     let held = Arc::new(Held {
         store: Arc::clone(&table.store),
         sort: "TASK#50",
+        was_held: AtomicBool::new(false),
         entered: Notify::new(),
         released: Notify::new(),
     });
