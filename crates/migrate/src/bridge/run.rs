@@ -113,7 +113,9 @@ impl Bridge {
         if control.migration().is_none() && !is_ended(&control, &target) {
             let live = old.store().describe_table(&old.model().table.name).await?.spec;
             hindrances.extend(live_hindrances(old.model(), new.model(), &live));
+            hindrances.sort();
         }
+        hindrances.dedup();
         if !hindrances.is_empty() {
             return Err(MigrateError::NoBridge(hindrances));
         }
