@@ -115,6 +115,20 @@ pub fn given_pairs(given: &[String]) -> Result<Vec<(String, String)>, String> {
     pairs.collect()
 }
 
+/// Refuses to look at a table in which rows of two models lie: those of the other one would be taken for damage, or twice.
+pub async fn check_no_bridge(engine: &Engine) -> Result<(), String> {
+    let table = &engine.model().table.name;
+    match engine.migration_phase().await {
+        Ok(Some(phase)) if phase.is_bridge() => Err(format!(
+            "table `{table}` is on a bridge, in the phase `{}`: rows of two models lie in it\nhelp: when `--toward new` or `--toward old` has come to its end, they are those of \
+             one; `singlet backup` copies the folder as it is",
+            phase.word()
+        )),
+        // What else is wrong with the table is said by who works on it.
+        _ => Ok(()),
+    }
+}
+
 /// Opens the table of an engine; what keeps the model from it comes with a way out.
 pub async fn open_table(
     place: &Place,
@@ -156,6 +170,11 @@ fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, error: OpenErr
             format!("table `{table}` of `{}`: {}", model.name, place.failed(error))
         }
         OpenError::Failed(_) => format!("table `{table}` of `{}`: {error}", model.name),
+        OpenError::Migrating(migration) if migration.phase.is_bridge() => format!(
+            "table `{table}` of `{}`: {error}\nhelp: `singlet serve NEW.yaml --also OLD.yaml` serves the two models that it is between, `--toward new` or \
+             `--toward old` ends that",
+            model.name
+        ),
         OpenError::Migrating(_) => format!(
             "table `{table}` of `{}`: {error}\nhelp: `singlet migrate MODEL --yes` with the model that it is migrated to goes on, \
              `--abort` makes everything as it was",

@@ -9,6 +9,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "cli/bridging.rs"]
+mod bridging;
 #[path = "cli/changes.rs"]
 mod changes;
 #[path = "cli/clients.rs"]

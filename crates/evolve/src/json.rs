@@ -34,6 +34,7 @@ pub fn diff_json(diff: &WholeDiff, files: FileNames<'_>) -> Json {
         "old": files.old_name,
         "new": files.new.name(),
         "way": diff.way(),
+        "noBridge": diff.no_bridge(),
         "counts": counts.collect::<serde_json::Map<_, _>>(),
         "rows": rows.collect::<Vec<_>>(),
         "contract": diff.contract,

@@ -22,6 +22,7 @@
 mod contract;
 mod doubled;
 mod follow;
+mod hindrances;
 mod hints;
 mod json;
 mod keys;
@@ -44,6 +45,7 @@ use singlet_model::{Model, Span};
 
 pub use contract::{ContractChange, compare_contracts};
 pub use follow::compare_followers;
+pub use hindrances::{STREAM_HINDRANCE, bridge_hindrances};
 pub use json::diff_json;
 pub use markdown::diff_markdown;
 pub use migration::{EntityWork, MigrationCost, RATE_UNITS_USUAL, migration_cost};

@@ -53,6 +53,7 @@ pub fn diff_markdown(diff: &WholeDiff, files: FileNames<'_>) -> String {
         "Stored rows may break (look first: `singlet audit`)",
         said(|change| change.promise.as_ref()),
     );
+    list("Why both models cannot run at once", diff.no_bridge().to_vec());
     list("The model must say", said(|change| change.lacks.as_ref()));
     list("Easier", said(|change| change.help.as_ref()));
     let contract = |breaking: bool| -> Vec<String> {

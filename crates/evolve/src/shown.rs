@@ -42,6 +42,8 @@ pub struct WholeDiff {
     pub cost: Option<Comparison>,
     /// What it takes to change the rows.
     pub migration: Option<MigrationCost>,
+    /// Why both models cannot run at once, though each change by itself would let them; nothing where only the table is known.
+    pub hindrances: Vec<String>,
 }
 
 /// What a team may not want of a change.
@@ -76,9 +78,12 @@ impl Deny {
 }
 
 impl WholeDiff {
-    /// The way of the whole.
+    /// The way of the whole: the most careful of its parts, or a more careful one where a bridge does not carry all of them.
     pub fn way(&self) -> Way {
-        whole_way(&self.rows)
+        match whole_way(&self.rows) {
+            Way::Bridge if !self.hindrances.is_empty() => Way::Still,
+            way => way,
+        }
     }
 
     /// How many changes are of a kind that is not wanted.
@@ -89,7 +94,7 @@ impl WholeDiff {
                 let contract = self.contract.iter().flatten();
                 contract.filter(|change| change.breaking).count()
             }
-            Deny::Still => count(&|change| change.way >= Way::Still),
+            Deny::Still => count(&|change| change.way >= Way::Still).max(self.no_bridge().len()),
             Deny::Drop => count(&|change| change.data == DataClass::Drop),
             Deny::Promises => count(&|change| change.promise.is_some()),
             Deny::Unfilled => count(&|change| change.lacks.is_some()),
@@ -101,13 +106,21 @@ impl WholeDiff {
         self.rows.is_empty() && self.contract.as_ref().is_none_or(Vec::is_empty)
     }
 
+    /// Why there is no bridge where every change would have one.
+    pub(crate) fn no_bridge(&self) -> &[String] {
+        match whole_way(&self.rows) {
+            Way::Bridge => &self.hindrances,
+            _ => &[],
+        }
+    }
+
     /// The whole in a sentence.
     pub(crate) fn summary(&self) -> String {
         let breaking = self.denied(Deny::Breaking);
         let stored = match self.rows.len() {
             0 => "nothing differs in what is stored".to_owned(),
-            1 => format!("1 change in what is stored, {}", way_words(self.way())),
-            count => format!("{count} changes in what is stored, {}", way_words(self.way())),
+            1 => format!("1 change in what is stored, {}", self.way_words()),
+            count => format!("{count} changes in what is stored, {}", self.way_words()),
         };
         let contract = match (&self.contract, breaking) {
             (None, _) => String::new(),
@@ -117,6 +130,15 @@ impl WholeDiff {
             (Some(_), count) => format!("; {count} things that clients lose"),
         };
         format!("{stored}{contract}")
+    }
+}
+
+impl WholeDiff {
+    fn way_words(&self) -> &'static str {
+        match self.no_bridge().is_empty() {
+            true => way_words(self.way()),
+            false => "still: a bridge does not carry all of them",
+        }
     }
 }
 

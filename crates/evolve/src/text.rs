@@ -20,6 +20,12 @@ pub fn diff_text(diff: &WholeDiff, files: FileNames<'_>) -> String {
         );
         text.push_str(&audit);
     }
+    if !diff.no_bridge().is_empty() {
+        text.push_str("\nBoth models cannot run at once, so that writes stop while rows are changed:\n");
+        diff.no_bridge()
+            .iter()
+            .for_each(|why| text.push_str(&format!("  {why}\n")));
+    }
     match &diff.contract {
         Some(contract) if !contract.is_empty() => {
             text.push_str("\nWhat clients and followers notice:\n");

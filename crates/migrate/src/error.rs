@@ -48,6 +48,10 @@ pub enum MigrateError {
     Blocked(u64, Vec<RowMisfit>),
     /// What came of the rows is not what the new model says: how many findings, and the first. The migration can be aborted.
     Unsound(u64, Vec<Finding>),
+    /// The two models cannot run at once: why not.
+    NoBridge(Vec<String>),
+    /// Rows cannot be rows of both models: how many, and the first. Nothing was changed.
+    Unbridged(u64, Vec<RowMisfit>),
     /// Another migration is under way.
     Another(Migration),
     /// The table is carried to another store, or was.
@@ -76,6 +80,14 @@ impl fmt::Display for MigrateError {
                 out.write_str("who follows its changes has not read all of them, and would not understand them later; nothing was changed")?;
                 let mut all = followers.iter();
                 all.try_for_each(|(name, lag)| write!(out, "\n  {name}: {lag}"))
+            }
+            MigrateError::NoBridge(whys) => {
+                out.write_str("the two models cannot run at once")?;
+                whys.iter().try_for_each(|why| write!(out, "\n  {why}"))
+            }
+            MigrateError::Unbridged(count, first) => {
+                write!(out, "{count} rows cannot be rows of both models; nothing was changed")?;
+                first.iter().try_for_each(|misfit| write!(out, "\n  {misfit}"))
             }
             MigrateError::Blocked(count, first) => {
                 write!(out, "{count} rows stand in one another's way")?;

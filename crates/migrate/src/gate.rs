@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use singlet_runtime::{Engine, OpenError, RelocationPhase};
+use singlet_runtime::{Engine, MigrationPhase, OpenError, RelocationPhase, TableControl};
 use singlet_store::{Store, StoreError, StoreLayer};
 
 /// How often a service reads what its table says.
@@ -87,6 +87,12 @@ impl StoreLayer for GatedStore {
 pub async fn behind_gate(engine: Engine) -> Result<Engine, OpenError> {
     let known = engine.table_control().await?;
     let faces = known.map(|control| control.faces().to_vec()).unwrap_or_default();
+    let (gated, gate) = gated(&engine);
+    tokio::spawn(watch_table(engine, faces, Arc::downgrade(&gate), Bridges::Close));
+    Ok(gated)
+}
+
+fn gated(engine: &Engine) -> (Engine, Arc<Gate>) {
     let gate = Arc::new(Gate {
         began: Instant::now(),
         read_at_millis: AtomicU64::new(0),
@@ -97,18 +103,36 @@ pub async fn behind_gate(engine: Engine) -> Result<Engine, OpenError> {
         store: Arc::clone(engine.store()),
         gate: Arc::clone(&gate),
     }));
-    tokio::spawn(watch_table(engine, faces, Arc::downgrade(&gate)));
-    Ok(gated)
+    (gated, gate)
+}
+
+/// The same for one of two models that run at once: what a bridge does with it is not the gate's business. The table is read by an
+/// engine that is let through in any case.
+pub(crate) fn gated_bridge(engine: Engine, reading: Engine, own: String) -> Engine {
+    let (gated, gate) = gated(&engine);
+    tokio::spawn(watch_table(reading, vec![own], Arc::downgrade(&gate), Bridges::Pass));
+    gated
+}
+
+/// Whether a bridge closes the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bridges {
+    Close,
+    Pass,
 }
 
 /// Those who wrote the rows when the table was opened stay known as long as their rows are there: others may join them.
-async fn watch_table(engine: Engine, faces: Vec<String>, gate: Weak<Gate>) {
+async fn watch_table(engine: Engine, faces: Vec<String>, gate: Weak<Gate>, bridges: Bridges) {
     let is_left = |now: &[String]| faces.is_empty() || now.iter().any(|face| faces.contains(face));
     loop {
         tokio::time::sleep(GATE_BEAT).await;
         let control = engine.table_control().await;
         let Some(gate) = gate.upgrade() else { return };
+        let phase = |control: &TableControl| control.migration().map(|migration| migration.phase);
         match control {
+            Ok(Some(control)) if bridges == Bridges::Pass && phase(&control).is_some_and(MigrationPhase::is_bridge) => {
+                gate.has_read(None);
+            }
             Ok(Some(control)) if control.migration().is_some() => gate.has_read(Some(MIGRATING)),
             Ok(Some(control)) if control.relocation().is_some() => {
                 let phase = control.relocation().map(|relocation| relocation.phase);

@@ -24,6 +24,7 @@
 //!
 //! No terminal, no file, and no models: it is given the old one and the new one.
 
+mod bridge;
 mod copied_items;
 mod copies;
 mod copy_error;
@@ -43,6 +44,7 @@ mod table_copy;
 mod table_steps;
 mod verify;
 
+pub use bridge::{BRIDGED, Bridge, BridgeGoal, BridgePlan, BridgeSide};
 pub use copy_error::CopyError;
 pub use deploy::{DeployError, DeployOptions, DeployPlan, Deployer};
 pub use error::{MigrateError, RowMisfit};

@@ -236,6 +236,8 @@ impl<'e> Migrator<'e> {
                         });
                     }
                 }
+                // A bridge was told of above.
+                _ => return Err(MigrateError::Another(migration)),
             }
         }
         Err(RuntimeError::Conflict.into())
@@ -289,6 +291,8 @@ impl<'e> Migrator<'e> {
                         has_begun |= self.old.set_migration(&control, None).await?;
                     }
                 }
+                // A bridge was told of above.
+                _ => return Err(MigrateError::Another(migration)),
             }
         }
         Err(RuntimeError::Conflict.into())

@@ -24,11 +24,11 @@ const CLAIMS_MAX: usize = 20_000_000;
 
 /// Places that rows will have, each by what stands for it.
 #[derive(Default)]
-struct Claims(HashSet<u128>);
+pub(crate) struct Claims(HashSet<u128>);
 
 impl Claims {
     /// Claims a place; whether nobody else has.
-    fn claim(&mut self, key: &Item) -> bool {
+    pub fn claim(&mut self, key: &Item) -> bool {
         let mut hash = Sha256::new();
         for (name, value) in key {
             hash.update((name.len() as u64).to_be_bytes());

@@ -4,10 +4,13 @@ use std::fmt;
 
 use singlet_model::evaluate::EvaluateError;
 use singlet_model::model::Entity;
-use singlet_store::StoreError;
+use singlet_store::{ErrorKind, StoreError};
 
 use crate::scope::Caller;
 use crate::write::Refused;
+
+/// The name of the refusal of what only one of two models that run side by side can hold.
+pub const NOT_IN_BOTH_MODELS: &str = "not_in_both_models";
 
 /// Why an operation did not end as asked.
 #[derive(Debug)]
@@ -182,6 +185,10 @@ impl From<EvaluateError> for RuntimeError {
 
 impl From<StoreError> for RuntimeError {
     fn from(error: StoreError) -> Self {
-        RuntimeError::Store(error)
+        match error.kind() {
+            // While two models run, a row must be one of both. Who asks for another is refused, as by a rule.
+            ErrorKind::Withheld => RuntimeError::Refused(Box::new(Refused::new(NOT_IN_BOTH_MODELS, 409))),
+            _ => RuntimeError::Store(error),
+        }
     }
 }

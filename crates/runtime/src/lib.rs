@@ -54,7 +54,7 @@ pub use control::{
 };
 pub use copies::StaleCopy;
 pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, range_text, unwatchable};
-pub use error::RuntimeError;
+pub use error::{NOT_IN_BOTH_MODELS, RuntimeError};
 pub use open::{Deployment, Unsound};
 pub use retry::retried_past_conflicts;
 pub use scope::{Attributes, Caller, Scope, Setting};

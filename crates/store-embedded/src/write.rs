@@ -262,7 +262,7 @@ impl Write {
             Change::Check { .. } => old.clone(),
             Change::Update { key, update } => {
                 let before = decode(old.as_ref())?.unwrap_or_else(|| key.clone());
-                let after = update::apply(&before, update)?;
+                let after = update.applied(&before)?;
                 check_updated(&self.table, &before, &after)?;
                 Some(encode_item(&after).into())
             }

@@ -52,6 +52,8 @@ pub enum ErrorKind {
     Denied,
     /// The engine could not be reached, did not answer in time, or failed. A write may have been done or not.
     Unavailable,
+    /// Another model that runs on the same rows cannot hold what would be written; nothing was.
+    Withheld,
     /// The request is wrong and will always be.
     BadRequest,
 }
@@ -236,6 +238,7 @@ impl fmt::Display for StoreError {
             ErrorKind::PositionLost => "stream position no longer kept",
             ErrorKind::Denied => "denied",
             ErrorKind::Unavailable => "unavailable",
+            ErrorKind::Withheld => "withheld",
             ErrorKind::BadRequest => "bad request",
         };
         f.write_str(kind)?;

@@ -20,6 +20,7 @@
 mod from_values;
 
 mod answer;
+mod applied;
 mod condition;
 #[cfg(feature = "conformance")]
 pub mod conformance;

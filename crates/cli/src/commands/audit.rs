@@ -15,7 +15,7 @@ use self::kept_files::KeptFiles;
 use crate::model::{self, fail};
 use crate::place::Place;
 use crate::report_format::ReportFormat;
-use crate::store::{StoreArgs, now};
+use crate::store::{StoreArgs, check_no_bridge, now};
 use crate::{exit, source};
 
 /// The region whose prices are said where the store's own are not known.
@@ -90,6 +90,7 @@ impl Audit {
             ));
         }
         let engine = self.store.open_as_it_is(loaded).await.map_err(said)?;
+        check_no_bridge(&engine).await.map_err(said)?;
         self.held_against_model(&engine, &place).await?;
         let estimate = estimate_audit(&engine)
             .await

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
 use singlet_cost::{compare_reports, cost_report, expected_operations, stored_bytes};
 use singlet_evolve::{
-    Deny, FileNames, RATE_UNITS_USUAL, RowChange, WholeDiff, compare_contracts, compare_followers, compare_models,
-    compare_with_table, diff_json, diff_markdown, diff_text, migration_cost,
+    Deny, FileNames, RATE_UNITS_USUAL, RowChange, WholeDiff, bridge_hindrances, compare_contracts, compare_followers,
+    compare_models, compare_with_table, diff_json, diff_markdown, diff_text, migration_cost,
 };
 use singlet_http::openapi::{Deployed, document};
 use singlet_http::routing::Routes;
@@ -128,6 +128,7 @@ impl Diff {
             contract: Some(contract),
             cost,
             migration: migration.filter(|_| is_estimated),
+            hindrances: bridge_hindrances((&old, &settings_old), (&new, &settings)),
         };
         let files = FileNames {
             old: Some(&old_source),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use singlet_runtime::load::{self, Dumped};
 
-use crate::store::{StoreArgs, now};
+use crate::store::{StoreArgs, check_no_bridge, now};
 use crate::{exit, model, private_file};
 
 /// Write the rows of a model's table as lines that `singlet load` takes.
@@ -39,6 +39,7 @@ impl Dump {
             .open_as_it_is(loaded)
             .await
             .map_err(|reason| model::fail(&reason))?;
+        check_no_bridge(&engine).await.map_err(|reason| model::fail(&reason))?;
         let mut out: Box<dyn Write + Send> = match &self.out {
             Some(path) => {
                 let failed =

@@ -10,7 +10,8 @@ use clap::Args;
 use singlet_cost::{dollars, region_prices};
 use singlet_face::Company;
 use singlet_migrate::{
-    EntityCount, GATE_BEAT, GATE_STALE, MigrateError, MigrateOptions, MigrateProgress, MigrationPlan, Migrator,
+    Bridge, BridgeGoal, BridgePlan, EntityCount, GATE_BEAT, GATE_STALE, MigrateError, MigrateOptions, MigrateProgress,
+    MigrationPlan, Migrator,
 };
 use singlet_model::{Model, Source};
 use singlet_runtime::{Engine, MigrationPhase};
@@ -48,9 +49,12 @@ pub(crate) struct Migrate {
     /// Do it. No other process may write to the table in the meantime.
     #[arg(long)]
     yes: bool,
-    /// Undo a migration that is under way.
+    /// Undo a migration that is under way, or a bridge.
     #[arg(long, conflicts_with = "drop")]
     abort: bool,
+    /// Say whether both models can run at once meanwhile, as `singlet serve --also` has them; with `--yes` do all of it while nothing is served.
+    #[arg(long, conflicts_with = "drop")]
+    bridge: bool,
     /// Remove what the model does not have: rows of entities that are gone, attributes, indexes. Otherwise they stay, and nothing reads them.
     #[arg(long)]
     drop: bool,
@@ -87,6 +91,20 @@ impl Migrate {
         let loaded = model::load(&self.model)?;
         let (new, company) = self.store.open_in_company(loaded).await.map_err(said)?;
         let old = self.old_engine(&new).await?;
+        let phase = new.migration_phase().await;
+        if let (Ok(Some(phase)), false, false) = (&phase, self.bridge, self.abort)
+            && phase.is_bridge()
+        {
+            let help = "`singlet serve NEW.yaml --also OLD.yaml` serves both models, `--bridge --yes` comes to its end with nothing served, `--abort` gives it up";
+            let table = &new.model().table.name;
+            let word = phase.word();
+            return Err(fail(&format!(
+                "table `{table}` is on a bridge, in the phase `{word}`\nhelp: {help}"
+            )));
+        }
+        if self.bridge || self.abort && matches!(&phase, Ok(Some(phase)) if phase.is_bridge()) {
+            return self.go_over_bridge((old, new), company).await;
+        }
         let (table, items) = (new.model().table.name.clone(), item_count(&new).await);
         let bar = count_bar(items, "items");
         let tell = |progress: MigrateProgress| told(&bar, progress, items);
@@ -149,6 +167,56 @@ impl Migrate {
             ReportFormat::Json => eprint!("{text}"),
         }
         Ok(ExitCode::from(exit::CLEAN))
+    }
+
+    /// Both models at once: what it would take, or the end of it.
+    async fn go_over_bridge(&self, (old, new): (Engine, Engine), company: Company) -> Result<ExitCode, ExitCode> {
+        let table = new.model().table.name.clone();
+        let goal = if self.abort {
+            BridgeGoal::OldAlone
+        } else {
+            BridgeGoal::NewAlone
+        };
+        let options = MigrateOptions {
+            rate: self.rate,
+            ..MigrateOptions::default()
+        };
+        let bridge = Bridge::open(old, new, options, now).await;
+        let bridge = bridge.map_err(|error| bridge_refusal(&table, &error))?;
+        let phase = bridge.phase().await.map_err(|error| bridge_refusal(&table, &error))?;
+        if !self.yes && !self.abort {
+            if phase.is_none() {
+                let plan = bridge.plan().await.map_err(|error| bridge_refusal(&table, &error))?;
+                if plan.misfits > 0 {
+                    return Err(bridge_refusal(
+                        &table,
+                        &MigrateError::Unbridged(plan.misfits, plan.first_misfits),
+                    ));
+                }
+                super::print(&bridge_text(&table, &plan));
+            } else if let Some(phase) = phase {
+                super::print(&format!(
+                    "table `{table}` is on a bridge, in the phase `{}`\n",
+                    phase.word()
+                ));
+            }
+            return Ok(ExitCode::from(exit::FINDINGS));
+        }
+        if company == Company::Shared {
+            return Err(fail(&format!(
+                "table `{table}`: others are at work on it, and a bridge is built by one process alone\nhelp: `singlet serve NEW.yaml --also OLD.yaml --toward new` \
+                 does it while it serves, `--toward old` gives it up"
+            )));
+        }
+        let consumed = bridge.reach(goal, &|_| {}).await;
+        let units = consumed.map_err(|error| bridge_refusal(&table, &error))?.total();
+        let so = if self.abort {
+            "is again the old model's"
+        } else {
+            "is the new model's"
+        };
+        let units = counted(usize::try_from(units.write.get()).unwrap_or(usize::MAX), "write unit");
+        Ok(super::print(&format!("table `{table}` {so}: {units}\n")))
     }
 
     /// The model that wrote the rows, on the same store: from its file, or as the table has it.
@@ -223,11 +291,47 @@ fn told(bar: &indicatif::ProgressBar, progress: MigrateProgress, items: u64) {
         MigrationPhase::Rows => "changing rows",
         MigrationPhase::Finish => "finishing",
         MigrationPhase::Abort => "going back",
+        _ => "",
     });
     if is_over {
         bar.set_position(0);
     }
     bar.inc(progress.items);
+}
+
+/// Says why a bridge did not come to its end, and what can be done.
+pub(crate) fn bridge_refusal(table: &str, error: &MigrateError) -> ExitCode {
+    let help = match error {
+        MigrateError::Another(migration) if !migration.phase.is_bridge() => None,
+        MigrateError::Aborting => {
+            Some("it is being given up: `--toward old`, or `singlet migrate NEW.yaml --abort`, comes to its end")
+        }
+        MigrateError::Blocked(..) | MigrateError::Unsound(..) => {
+            Some("`--toward old`, or `singlet migrate NEW.yaml --abort`, gives the bridge up")
+        }
+        MigrateError::Failed(_) => Some("the same command goes on from there"),
+        MigrateError::TooLate => Some("the old model\'s rows are going already: `--toward new` comes to its end"),
+        _ => return refused(table, error),
+    };
+    let code = fail(&format!("table `{table}`: {error}"));
+    if let Some(help) = help {
+        eprintln!("help: {help}");
+    }
+    code
+}
+
+fn bridge_text(table: &str, plan: &BridgePlan) -> String {
+    let mut text = format!("table `{table}`, {} items: both models can run at once\n", plan.items);
+    let _ = writeln!(
+        text,
+        "  {}, which are kept for both meanwhile",
+        counted(usize::try_from(plan.rows).unwrap_or(usize::MAX), "row")
+    );
+    for index in &plan.indexes {
+        let _ = writeln!(text, "  make index `{index}`");
+    }
+    text.push_str("nothing was changed: `singlet serve NEW.yaml --also OLD.yaml` serves both, `--yes` does it with nothing served\n");
+    text
 }
 
 /// Says why it did not come to its end, and what can be done.
@@ -257,13 +361,16 @@ fn refused(table: &str, error: &MigrateError) -> ExitCode {
         MigrateError::Impossible(_) => {
             Some("take the rows along: `singlet dump OLD.yaml`, then `singlet load NEW.yaml` into another table")
         }
-        MigrateError::Misfits(_) | MigrateError::NothingToAbort => None,
+        MigrateError::NoBridge(_) => Some("`singlet migrate NEW.yaml` changes the rows while writes stop"),
+        MigrateError::Misfits(_) | MigrateError::Unbridged(..) | MigrateError::NothingToAbort => None,
     };
     if let Some(help) = help {
         eprintln!("help: {help}");
     }
     match error {
-        MigrateError::Misfits(_) => ExitCode::from(exit::FINDINGS),
+        MigrateError::Misfits(_) | MigrateError::Unbridged(..) | MigrateError::NoBridge(_) => {
+            ExitCode::from(exit::FINDINGS)
+        }
         _ => code,
     }
 }

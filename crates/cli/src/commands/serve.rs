@@ -1,5 +1,6 @@
 //! `singlet serve`.
 
+mod bridge;
 pub(crate) mod bundled;
 mod config;
 mod console;
@@ -28,7 +29,7 @@ use singlet_lake::LakePlace;
 use singlet_model::Model;
 use singlet_model::model::Rate;
 use singlet_protocol::{Endpoint, Guard};
-use singlet_runtime::{TableUse, Turns};
+use singlet_runtime::{Engine, TableUse, Turns};
 use singlet_store::Store;
 
 use self::config::File;
@@ -117,6 +118,13 @@ pub(crate) struct Serve {
     /// Also send webhooks to this machine and to private networks, and over `http://`: for tests and development.
     #[arg(long, env = "SINGLET_WEBHOOKS_ANYWHERE")]
     webhooks_anywhere: bool,
+    /// Also serve the model that wrote the rows, while rows are made ready for both: it stays at `/NAME`, and the new one comes to
+    /// `/NAME.next`. Only with data in a folder.
+    #[arg(long, value_name = "OLD", conflicts_with_all = ["watch", "adopt", "at_root", "read_only", "dynamodb_writes", "sample"])]
+    also: Option<PathBuf>,
+    /// With `--also`: which model is left in the end. With `new` the old one is no longer served, with `old` the new one is given up.
+    #[arg(long, value_enum, default_value_t = bridge::Toward::Both, requires = "also")]
+    toward: bridge::Toward,
     /// Reload model files when they change; one that does not check clean is not loaded.
     #[arg(long)]
     watch: bool,
@@ -276,9 +284,17 @@ impl Serve {
         };
         say_opening(&sources, &deployment.place);
         let mut systems = Vec::new();
-        for (source, model) in sources.iter().zip(models) {
-            let system = deployment.system(source, model, true).await;
-            systems.push(system.map_err(|reason| fail(&reason))?);
+        match &self.also {
+            Some(old) => {
+                let both = bridge::serve_both(&deployment, models, (old, self.accept_errors), self.toward).await;
+                systems.extend(both?);
+            }
+            None => {
+                for (source, model) in sources.iter().zip(models) {
+                    let system = deployment.system(source, model, true).await;
+                    systems.push(system.map_err(|reason| fail(&reason))?);
+                }
+            }
         }
         let settings = self
             .service_settings(&mut file, operators.is_some())
@@ -333,7 +349,11 @@ impl Serve {
         let greeting = greeting::text(&addresses, &systems, &deployment).await;
         let service = Service::new(systems, settings);
         let telling = telemetry.map(|telemetry| telemetry.start(&service));
-        let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();
+        let names = service.systems().iter().map(|system| system.name.clone()).collect();
+        let names = match &self.also {
+            Some(_) => bridge::names_of_new(names, self.toward),
+            None => names,
+        };
         let texts = console::model_texts(&sources, &names);
         let link = console::start(&console, &service, &addresses, texts);
         let _keeping = deployment
@@ -656,7 +676,6 @@ impl Deployment {
         let own = self.settings.iter().filter(|(system, ..)| *system == model.name);
         let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
         let settings = crate::store::settings(&model, &given)?;
-        let api_keys = self.api_keys_of(&model)?;
         let prefix = if self.at_root {
             String::new()
         } else {
@@ -673,6 +692,12 @@ impl Deployment {
             sample: sample.as_deref().filter(|_| source.fills_tables()),
         };
         let engine = opening::open(&self.place, &self.store, model, settings, &self.secret, wanted).await?;
+        self.system_of(engine, prefix, sample)
+    }
+
+    /// An engine as a system under a path.
+    fn system_of(&self, engine: Engine, prefix: String, sample: Option<String>) -> Result<System, String> {
+        let api_keys = self.api_keys_of(engine.model())?;
         Ok(System::new(
             Arc::new(engine.taking_turns(self.turns.clone())),
             SystemSettings {

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod bridge;
 mod carried;
 mod classes;
 mod deploying;

@@ -36,14 +36,38 @@ pub enum MigrationPhase {
     Finish,
     /// Rows become again what they were.
     Abort,
+    /// Of a bridge, on which both models run: whoever writes keeps the images of both.
+    Expand,
+    /// Of a bridge: rows that nobody writes get the images of the new model.
+    Backfill,
+    /// Of a bridge: what the new model would read is looked at.
+    Verify,
+    /// Of a bridge: the new model serves beside the old one.
+    Switch,
+    /// Of a bridge: the old model serves no more, and the images of both are still kept.
+    Settle,
+    /// Of a bridge: the images of the old model go. There is no way back.
+    Contract,
+    /// Of a bridge that is given up: the new model serves no more, and the images of both are still kept.
+    Withdraw,
+    /// Of a bridge that is given up: the images of the new model go.
+    Retreat,
 }
 
 impl MigrationPhase {
-    const ALL: [MigrationPhase; 4] = [
+    const ALL: [MigrationPhase; 12] = [
         MigrationPhase::Look,
         MigrationPhase::Rows,
         MigrationPhase::Finish,
         MigrationPhase::Abort,
+        MigrationPhase::Expand,
+        MigrationPhase::Backfill,
+        MigrationPhase::Verify,
+        MigrationPhase::Switch,
+        MigrationPhase::Settle,
+        MigrationPhase::Contract,
+        MigrationPhase::Withdraw,
+        MigrationPhase::Retreat,
     ];
 
     /// The word for it.
@@ -53,7 +77,23 @@ impl MigrationPhase {
             MigrationPhase::Rows => "rows",
             MigrationPhase::Finish => "finish",
             MigrationPhase::Abort => "abort",
+            MigrationPhase::Expand => "expand",
+            MigrationPhase::Backfill => "backfill",
+            MigrationPhase::Verify => "verify",
+            MigrationPhase::Switch => "switch",
+            MigrationPhase::Settle => "settle",
+            MigrationPhase::Contract => "contract",
+            MigrationPhase::Withdraw => "withdraw",
+            MigrationPhase::Retreat => "retreat",
         }
+    }
+
+    /// Whether models run meanwhile: a bridge, not a migration for which writes stop.
+    pub fn is_bridge(self) -> bool {
+        !matches!(
+            self,
+            MigrationPhase::Look | MigrationPhase::Rows | MigrationPhase::Finish | MigrationPhase::Abort
+        )
     }
 
     pub(super) fn from_word(word: &str) -> Option<Self> {
@@ -169,6 +209,32 @@ impl Engine {
             ControlState::Migrating(migration.clone())
         });
         place.write(self.store(), Some(control), &control.faces, &state).await
+    }
+
+    /// Has the table know this model's text beside those that wrote rows, and a bridge that leads to it; whether nobody was faster.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or the model is too large to be kept.
+    pub async fn begin_bridge(&self, known: &TableControl, migration: &Migration) -> Result<bool, RuntimeError> {
+        let face = self.face_in_table().await?;
+        known.place.write_face(self.store(), &face, self.model()).await?;
+        self.set_migration(known, Some(migration)).await
+    }
+
+    /// Has the table know no bridge any more, and forget the model to which it led; whether nobody was faster.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn abandon_bridge(&self, known: &TableControl) -> Result<bool, RuntimeError> {
+        let is_written = self.set_migration(known, None).await?;
+        if let Some(migration) = known.migration().filter(|_| is_written)
+            && !known.faces().contains(&migration.target)
+        {
+            known.place.delete_face(self.store(), &migration.target).await?;
+        }
+        Ok(is_written)
     }
 
     /// Has the table know this model alone: every row is its own. Whether nobody was faster.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hash::Hasher;
 
+use singlet_face::{Face, shown_choices};
 use singlet_model::Model;
 use singlet_model::evaluate::holds;
 use singlet_model::expression::{Expr, ExprKind};
@@ -16,9 +17,10 @@ use crate::scope::Scope;
 
 /// The reads of a model by name.
 pub(super) fn prepared_reads(model: &Model) -> BTreeMap<String, Prepared> {
+    let face = Face::of(model, &BTreeMap::new());
     let reads = model.reads.iter();
     reads
-        .map(|read| (read.name.clone(), Prepared::new(model, read)))
+        .map(|read| (read.name.clone(), Prepared::new(model, &face, read)))
         .collect()
 }
 
@@ -72,7 +74,7 @@ pub(super) struct Planned {
 }
 
 impl Prepared {
-    fn new(model: &Model, read: &Read) -> Self {
+    fn new(model: &Model, face: &Face, read: &Read) -> Self {
         let forward = Planned {
             plan: plan_read(model, read),
             read: read.clone(),
@@ -83,7 +85,7 @@ impl Prepared {
         });
         let mut version = Fnv::default();
         for planned in [Some(&forward), reversed.as_ref()].into_iter().flatten() {
-            version.write(version_of(model, planned).as_bytes());
+            version.write(version_of(model, face, planned).as_bytes());
         }
         Prepared {
             version: version.finish(),
@@ -116,8 +118,9 @@ fn lets(model: &Model, read: &Read) -> Vec<Option<SelectionPlan>> {
     read.lets.iter().map(|bound| plan(&bound.value)).collect()
 }
 
-/// The plan in words, with what the plan does not say: the table, the orders and the limits.
-fn version_of(model: &Model, planned: &Planned) -> String {
+/// The plan in words, with what the plan does not say: the table, the orders, the limits, and how keys are encoded. A position in
+/// rows of one key means nothing in those of another, though all the words are the same.
+fn version_of(model: &Model, face: &Face, planned: &Planned) -> String {
     let mut text = plan_text(model, &planned.plan, false);
     let with = planned.read.with.iter().map(|part| &part.selection);
     for selection in planned.read.selection.iter().chain(with) {
@@ -126,6 +129,12 @@ fn version_of(model: &Model, planned: &Planned) -> String {
             let _ = write!(text, " {sign}{}", order.path);
         }
         let _ = writeln!(text, " limit {:?}", selection.limit);
+        let entity = selection.entity().and_then(|id| model.entity(id));
+        if let Some(stored) = entity.and_then(|entity| face.entities.get(&entity.name)) {
+            let indexes = stored.indexes.iter().filter(|(name, _)| text.contains(name.as_str()));
+            let indexes: Vec<String> = indexes.map(|(_, choices)| shown_choices(choices)).collect();
+            let _ = writeln!(text, "{} {}", shown_choices(&stored.key), indexes.join(" "));
+        }
     }
     let _ = writeln!(text, "{}", model.table.name);
     text

@@ -1,0 +1,142 @@
+//! Two models of one table, served at once.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use singlet_http::System;
+use singlet_migrate::{Bridge, BridgeGoal, BridgeSide, MigrateError, MigrateOptions};
+use singlet_model::Model;
+use singlet_runtime::Engine;
+
+use super::Deployment;
+use crate::commands::migrate::bridge_refusal;
+use crate::model::{self, fail};
+use crate::place::Place;
+
+/// What follows the name of a system whose model is not alone yet.
+const NEXT: &str = ".next";
+
+/// Which model is left in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Toward {
+    /// Both serve until somebody says otherwise.
+    Both,
+    /// The new one.
+    New,
+    /// The old one: the bridge is given up.
+    Old,
+}
+
+impl Toward {
+    fn goal(self) -> BridgeGoal {
+        match self {
+            Toward::Both => BridgeGoal::Both,
+            Toward::New => BridgeGoal::NewAlone,
+            Toward::Old => BridgeGoal::OldAlone,
+        }
+    }
+}
+
+/// The systems of both models on one table; what is to be done to its rows goes on while they serve.
+pub(super) async fn serve_both(
+    deployment: &Deployment,
+    models: Vec<Model>,
+    (old, accepts_errors): (&Path, bool),
+    toward: Toward,
+) -> Result<Vec<System>, ExitCode> {
+    if !matches!(deployment.place, Place::Folder(_)) {
+        return Err(fail(
+            "two models are served at once only from a folder, which one process has for itself\nhelp: `singlet migrate MODEL` changes the rows while writes stop",
+        ));
+    }
+    let Ok([new]) = <[Model; 1]>::try_from(models) else {
+        return Err(fail("`--also` is for one model: the one that takes the other's place"));
+    };
+    let old = model::load_sound(old, accepts_errors)?;
+    let name = new.name.clone();
+    let table = new.table.name.clone();
+    let engine = |model: Model| deployment.raw_engine(model).map_err(|reason| fail(&reason));
+    let options = MigrateOptions::default();
+    let opened = Bridge::open(engine(old)?, engine(new)?, options, crate::store::now).await;
+    let bridge = Arc::new(opened.map_err(|error| bridge_refusal(&table, &error))?);
+    let (at, next) = (format!("/{name}"), format!("/{name}{NEXT}"));
+    let places: &[(BridgeSide, &str)] = match toward {
+        Toward::Both => &[(BridgeSide::Old, &at), (BridgeSide::New, &next)],
+        Toward::New => &[(BridgeSide::New, &at), (BridgeSide::New, &next)],
+        Toward::Old => &[(BridgeSide::Old, &at)],
+    };
+    let mut systems = Vec::new();
+    for (side, prefix) in places {
+        let gated = bridge.served(*side).await;
+        let gated = gated.map_err(|error| bridge_refusal(&table, &error))?;
+        let system = deployment.system_of(gated, (*prefix).to_owned(), None);
+        let mut system = system.map_err(|reason| fail(&reason))?;
+        if *prefix == next {
+            system.name = format!("{name}{NEXT}");
+        }
+        systems.push(system);
+    }
+    // What cannot begin is said before anything is served.
+    begin(&bridge, toward, &table).await?;
+    tokio::spawn(build(bridge, toward, name));
+    Ok(systems)
+}
+
+/// The systems that are of the new model.
+pub(super) fn names_of_new(mut names: Vec<String>, toward: Toward) -> Vec<String> {
+    names.retain(|name| match toward {
+        Toward::Both => name.ends_with(NEXT),
+        Toward::New => true,
+        Toward::Old => false,
+    });
+    names
+}
+
+async fn begin(bridge: &Bridge, toward: Toward, table: &str) -> Result<(), ExitCode> {
+    if toward == Toward::Old || bridge.phase().await.is_ok_and(|phase| phase.is_some()) {
+        return Ok(());
+    }
+    let plan = bridge.plan().await.map_err(|error| bridge_refusal(table, &error))?;
+    match plan.misfits {
+        0 => Ok(()),
+        count => Err(bridge_refusal(
+            table,
+            &MigrateError::Unbridged(count, plan.first_misfits),
+        )),
+    }
+}
+
+/// Goes to where the bridge leads; where that fails, both models serve on as far as they do.
+async fn build(bridge: Arc<Bridge>, toward: Toward, system: String) {
+    tracing::info!(system, toward = ?toward, "rows are made ready while they are served");
+    match bridge.reach(toward.goal(), &|_| {}).await {
+        Ok(consumed) => {
+            let units = consumed.total();
+            let writes = units.write.get();
+            match toward {
+                Toward::Both => tracing::info!(system, writes, "both models serve: `--toward new` ends the old one"),
+                Toward::New => tracing::info!(system, writes, "the new model alone is left: serve it without `--also`"),
+                Toward::Old => tracing::info!(system, writes, "the old model alone is left, as it was"),
+            }
+        }
+        Err(error) => tracing::error!(system, %error, "the next start goes on from here"),
+    }
+}
+
+impl Deployment {
+    /// A model on the store as it is.
+    fn raw_engine(&self, model: Model) -> Result<Engine, String> {
+        let own = self.settings.iter().filter(|(system, ..)| *system == model.name);
+        let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
+        let settings = crate::store::settings(&model, &given)?;
+        let cursor_key = self.secret.cursor_key(&model.name);
+        Ok(Engine::open(
+            Arc::new(model),
+            Arc::clone(&self.store),
+            settings,
+            cursor_key,
+        ))
+    }
+}

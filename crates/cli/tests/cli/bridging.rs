@@ -1,0 +1,138 @@
+//! Two models that one service serves on one folder.
+
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use crate::running::{Folder, singlet};
+use crate::serving::{Served, ask};
+
+const OLD: &str = r#"
+singlet: 1
+name: probe
+table: {name: Probe, key: {partition: PK, sort: SK}, type: kind}
+entities:
+  Agent:
+    attributes:
+      id: int 0..9
+      name: string 1..20
+    key: {PK: "AGENT", SK: "{id}x"}
+reads:
+  agents: {find: Agent, order: id, allow: true, http: GET /agents}
+writes:
+  hire: {allow: true, http: POST /agents, do: [{create: Agent, take: [id, name]}]}
+"#;
+
+fn run(folder: &Folder, args: &[&str]) -> Output {
+    let output = singlet(args).current_dir(folder.path()).output();
+    output.unwrap()
+}
+
+fn told(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+fn asked(served: &Served, method: &str, path: &str, body: &str) -> (u16, String) {
+    ask(&served.address(), method, path, "content-type: application/json", body).unwrap()
+}
+
+/// Asks until the answer is as wanted: rows are made ready while it is served.
+fn ask_until(served: &Served, path: &str, status: u16, text: &str) {
+    let begun = Instant::now();
+    loop {
+        let answer = asked(served, "GET", path, "");
+        if answer.0 == status && answer.1.contains(text) {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{answer:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn two_models_are_served_at_once_and_one_is_left() {
+    let folder = Folder::new("bridging");
+    folder.write("old.yaml", OLD.as_bytes());
+    folder.write("new.yaml", OLD.replace("int 0..9", "int 0..99").as_bytes());
+    folder.write("rows.jsonl", b"{\"Agent\": {\"id\": 7, \"name\": \"Bond\"}}\n");
+    let store = ["--store", "embedded:data"];
+    let loaded = run(&folder, &["load", "old.yaml", "rows.jsonl", store[0], store[1]]);
+    assert!(loaded.status.success(), "{}", told(&loaded));
+    {
+        let served = Served::start(&folder, &["new.yaml", "--also", "old.yaml", store[0], store[1]]);
+        ask_until(&served, "/probe/agents", 200, "Bond");
+        ask_until(&served, "/probe.next/agents", 200, "Bond");
+        assert_eq!(
+            asked(&served, "POST", "/probe/agents", r#"{"id": 3, "name": "Moneypenny"}"#).0,
+            201
+        );
+        assert_eq!(
+            asked(&served, "POST", "/probe.next/agents", r#"{"id": 4, "name": "Leiter"}"#).0,
+            201
+        );
+        for path in ["/probe/agents", "/probe.next/agents"] {
+            let (status, text) = asked(&served, "GET", path, "");
+            assert_eq!(status, 200, "{text}");
+            assert!(
+                ["Bond", "Moneypenny", "Leiter"]
+                    .iter()
+                    .all(|name| text.matches(name).count() == 1),
+                "{text}"
+            );
+        }
+        let (status, text) = asked(&served, "POST", "/probe.next/agents", r#"{"id": 42, "name": "Q"}"#);
+        assert!(status == 409 && text.contains("not_in_both_models"), "{status} {text}");
+        let beneath = run(&folder, &["call", "old.yaml", "agents", store[0], store[1]]);
+        assert!(told(&beneath).contains("is being migrated"), "{}", told(&beneath));
+    }
+    let alone = run(&folder, &["call", "new.yaml", "agents", store[0], store[1]]);
+    assert!(told(&alone).contains("in the phase `switch`"), "{}", told(&alone));
+    {
+        let served = Served::start(
+            &folder,
+            &["new.yaml", "--also", "old.yaml", "--toward", "new", store[0], store[1]],
+        );
+        ask_until(&served, "/probe/agents", 200, "Leiter");
+        let begun = Instant::now();
+        while asked(&served, "POST", "/probe/agents", r#"{"id": 42, "name": "Q"}"#).0 != 201 {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    let rows = run(&folder, &["call", "new.yaml", "agents", store[0], store[1]]);
+    assert!(told(&rows).contains("4 rows"), "{}", told(&rows));
+}
+
+#[test]
+fn what_a_bridge_does_not_carry_is_named() {
+    let folder = Folder::new("no-bridge");
+    folder.write("old.yaml", OLD.as_bytes());
+    folder.write(
+        "new.yaml",
+        OLD.replace("int 0..9", "int 0..99")
+            .replace("type: kind", "type: kind, stream: both_images")
+            .as_bytes(),
+    );
+    folder.write("rows.jsonl", b"{\"Agent\": {\"id\": 7, \"name\": \"Bond\"}}\n");
+    let store = ["--store", "embedded:data"];
+    run(&folder, &["load", "old.yaml", "rows.jsonl", store[0], store[1]]);
+    for args in [
+        &["migrate", "new.yaml", "--bridge"][..],
+        &["serve", "new.yaml", "--also", "old.yaml"],
+    ] {
+        let refused = run(&folder, &[args, &store[..]].concat());
+        assert_eq!(refused.status.code(), Some(1), "{}", told(&refused));
+        assert!(told(&refused).contains("the table has a stream"), "{}", told(&refused));
+    }
+    let differs = run(&folder, &["diff", "old.yaml", "new.yaml"]);
+    assert!(
+        told(&differs).contains("Both models cannot run at once"),
+        "{}",
+        told(&differs)
+    );
+    let shared = run(
+        &folder,
+        &["serve", "new.yaml", "--also", "old.yaml", "--store", "memory"],
+    );
+    assert!(told(&shared).contains("only from a folder"), "{}", told(&shared));
+}

@@ -1,0 +1,31 @@
+//! What of a table keeps two models from running at once on it.
+
+use singlet_evolve::STREAM_HINDRANCE;
+use singlet_model::Model;
+use singlet_runtime::table;
+use singlet_store::{IndexKind, TableSpec};
+
+use crate::table_steps::{steps_before, table_hindrances};
+
+/// Why the table itself does not let them; nothing where it does.
+pub(crate) fn live_hindrances(old: &Model, new: &Model, live: &TableSpec) -> Vec<String> {
+    let (was, wanted) = (table::spec(old), table::spec(new));
+    let mut found = table_hindrances(&wanted, live);
+    if !steps_before(&wanted, live).is_empty() {
+        found.push("the table has an index or an expiry that must go before rows are changed".to_owned());
+    }
+    if live.stream.is_some() {
+        found.push(STREAM_HINDRANCE.to_owned());
+    }
+    for index in wanted.indexes.iter().filter(|index| index.kind == IndexKind::Global) {
+        let is_there = |spec: &TableSpec| spec.indexes.iter().any(|known| known.name == index.name);
+        if is_there(live) && !is_there(&was) {
+            found.push(format!(
+                "the table has an index `{0}` which the old model does not know, and which would go with an abort: `singlet deploy OLD.yaml --drop-index {0}` \
+                 removes it first",
+                index.name
+            ));
+        }
+    }
+    found
+}

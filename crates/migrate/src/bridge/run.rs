@@ -1,0 +1,589 @@
+//! A bridge from its beginning, or from wherever it is: phase by phase, while both models serve.
+//!
+//! **Invariant: what a phase counts on was reached by everybody before it begins.** The mode of a process is changed once no write of
+//! the phase before is under way; only then the table is read.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{StreamExt, stream};
+use singlet_audit::Pacer;
+use singlet_evolve::bridge_hindrances;
+use singlet_face::{Company, Face, differences};
+use singlet_item::Item;
+use singlet_runtime::{
+    AuditDepth, Engine, Migration, MigrationPhase, RuntimeError, TableControl, audit_rows, key_in,
+    retried_past_conflicts, row, table,
+};
+use singlet_store::{Consumed, DeleteRequest, IndexKind, ScanRequest, TableChange};
+
+use super::hindrances::live_hindrances;
+use super::layer::BridgeStore;
+use super::state::{BridgeSide, BridgeState, Mode};
+use super::twins::{Keeping, Stamping, Twins, Withheld};
+use super::write::{Settled, Writing};
+use crate::error::{MigrateError, RowMisfit};
+use crate::gate::gated_bridge;
+use crate::migrator::{MigrateOptions, MigrateProgress};
+use crate::report::MISFITS_SHOWN_MAX;
+use crate::step::as_read;
+use crate::survey::Claims;
+use crate::table_steps::wait_for_table;
+
+/// How often the table is read in one phase.
+const PASSES_MAX: usize = 1_000;
+
+/// How often a phase is begun anew because somebody else went on.
+const TURNS_MAX: usize = 100;
+
+/// How often rows are audited before what is found is believed: somebody may write them meanwhile.
+const AUDITS_MAX: usize = 3;
+
+const BEFORE: &str = "the bridge has not begun yet";
+
+/// How far a bridge goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BridgeGoal {
+    /// Both models serve.
+    Both,
+    /// The new model alone is left.
+    NewAlone,
+    /// The old model alone is left, as it was.
+    OldAlone,
+}
+
+/// What a bridge would do to the rows of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BridgePlan {
+    /// Items that were read.
+    pub items: u64,
+    /// Rows that the new model has otherwise.
+    pub rows: u64,
+    /// Indexes that are made.
+    pub indexes: Vec<String>,
+    /// Rows that cannot be rows of both models: how many, and the first.
+    pub misfits: u64,
+    /// The first of them.
+    pub first_misfits: Vec<RowMisfit>,
+}
+
+/// Two models on one table, in one process which nobody else shares the table with.
+#[derive(Debug)]
+pub struct Bridge {
+    old: Arc<Engine>,
+    new: Arc<Engine>,
+    target: String,
+    /// How the old model sees the new one's rows, and the other way round.
+    of_old: Arc<Twins>,
+    of_new: Arc<Twins>,
+    old_state: Arc<BridgeState>,
+    new_state: Arc<BridgeState>,
+    options: MigrateOptions,
+    clock: fn() -> i64,
+}
+
+impl Bridge {
+    /// Of two engines on one store. Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// Where the table knows no model, another migration is under way, the models cannot run at once, or the store fails.
+    pub async fn open(
+        old: Engine,
+        new: Engine,
+        options: MigrateOptions,
+        clock: fn() -> i64,
+    ) -> Result<Self, MigrateError> {
+        let faces = (old.face_in_table().await?, new.face_in_table().await?);
+        let target = faces.1.hash();
+        let control = old.table_control().await?.ok_or(MigrateError::Unknown)?;
+        match control.migration() {
+            Some(migration) if !migration.phase.is_bridge() || migration.target != target || migration.drops => {
+                return Err(MigrateError::Another(migration.clone()));
+            }
+            _ => {}
+        }
+        if !is_ended(&control, &target) {
+            check_writers(&old, &control, &faces.0).await?;
+        }
+        let mut hindrances = bridge_hindrances(
+            (old.model(), &old.setting().settings),
+            (new.model(), &new.setting().settings),
+        );
+        if control.migration().is_none() && !is_ended(&control, &target) {
+            let live = old.store().describe_table(&old.model().table.name).await?.spec;
+            hindrances.extend(live_hindrances(old.model(), new.model(), &live));
+            hindrances.sort();
+        }
+        hindrances.dedup();
+        if !hindrances.is_empty() {
+            return Err(MigrateError::NoBridge(hindrances));
+        }
+        let (old, new) = (Arc::new(old), Arc::new(new));
+        let of_old = Arc::new(Twins::new(Arc::clone(&old), Arc::clone(&new), (&faces.0, &faces.1)));
+        let of_new = Arc::new(Twins::new(Arc::clone(&new), Arc::clone(&old), (&faces.1, &faces.0)));
+        let bridge = Bridge {
+            old,
+            new,
+            target,
+            of_old,
+            of_new,
+            old_state: Arc::new(BridgeState::new(Mode::Apart)),
+            new_state: Arc::new(BridgeState::new(Mode::Shut(BEFORE))),
+            options,
+            clock,
+        };
+        bridge.adopt(&control).await;
+        Ok(bridge)
+    }
+
+    /// An engine of one of the models, which serves as the phase lets it.
+    pub fn engine(&self, side: BridgeSide) -> Engine {
+        let (engine, state) = match side {
+            BridgeSide::Old => (&self.old, &self.old_state),
+            BridgeSide::New => (&self.new, &self.new_state),
+        };
+        let store = BridgeStore::new(Arc::clone(engine.store()), Arc::clone(state), self.clock);
+        engine.on_store(Arc::new(store))
+    }
+
+    /// An engine of one of the models for a service: it lets nothing through, either, while writes stop for another migration.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn served(&self, side: BridgeSide) -> Result<Engine, MigrateError> {
+        let raw = match side {
+            BridgeSide::Old => &self.old,
+            BridgeSide::New => &self.new,
+        };
+        let own = raw.face_in_table().await?.hash();
+        Ok(gated_bridge(
+            self.engine(side),
+            raw.on_store(Arc::clone(raw.store())),
+            own,
+        ))
+    }
+
+    /// What it would do, by what lies in the table. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn plan(&self) -> Result<BridgePlan, MigrateError> {
+        let mut plan = BridgePlan {
+            indexes: self.added_indexes(),
+            ..BridgePlan::default()
+        };
+        let (mut claims, mut start) = (Claims::default(), None);
+        loop {
+            let page = self.page(start.take()).await?;
+            plan.items += page.scanned as u64;
+            for item in &page.items {
+                self.plan_row(item, &mut plan, &mut claims).await?;
+            }
+            start = page.last_key;
+            if start.is_none() {
+                return Ok(plan);
+            }
+        }
+    }
+
+    async fn plan_row(&self, item: &Item, plan: &mut BridgePlan, claims: &mut Claims) -> Result<(), MigrateError> {
+        let now = (self.clock)();
+        let is_row = self.of_old.entity_of(item).is_some();
+        if !is_row || row::has_expired(self.old.model(), item, now) {
+            return Ok(());
+        }
+        plan.rows += 1;
+        let stamping = Stamping::Epoch(0);
+        let writing = Writing::new(self.old.store(), &self.of_old, (Keeping::Both, stamping), self.clock);
+        let mut withheld = writing.becomes(item).await?.err();
+        for name in self.of_old.names_of_other(item) {
+            withheld = withheld.or_else(|| {
+                Some(Withheld(format!(
+                    "it has `{name}`, which the old model does not know and an abort would remove"
+                )))
+            });
+        }
+        if withheld.is_none()
+            && let Ok(keys) = self.of_old.keys_of_other(item, now)
+        {
+            let taken = keys.iter().any(|key| !claims.claim(key));
+            withheld =
+                taken.then(|| Withheld("another row has its place or its unique value in the new model".to_owned()));
+        }
+        if let Some(withheld) = withheld {
+            plan.misfits += 1;
+            if plan.first_misfits.len() < MISFITS_SHOWN_MAX {
+                plan.first_misfits.push(self.misfit(item, &withheld));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes from wherever it is to a goal, and waits for what is under way before each phase.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be reached, or the store fails: both models serve on as far as they do, and the same call goes on.
+    pub async fn reach(
+        &self,
+        goal: BridgeGoal,
+        progress: &(dyn Fn(MigrateProgress) + Sync),
+    ) -> Result<Consumed, MigrateError> {
+        use MigrationPhase as Phase;
+        let consumed = Mutex::new(Consumed::default());
+        let pacer = Pacer::new(self.options.rate);
+        for _ in 0..TURNS_MAX {
+            let control = self.old.table_control().await?.ok_or(MigrateError::Unknown)?;
+            self.adopt(&control).await;
+            let pass = Pass {
+                bridge: self,
+                stamping: self.stamping(&control),
+                consumed: &consumed,
+                pacer: &pacer,
+                progress,
+                phase: Phase::Expand,
+            };
+            let Some(migration) = control.migration() else {
+                let is_new = is_ended(&control, &self.target);
+                match goal {
+                    BridgeGoal::NewAlone | BridgeGoal::Both if is_new => break,
+                    BridgeGoal::OldAlone if is_new => return Err(MigrateError::TooLate),
+                    BridgeGoal::OldAlone => break,
+                    _ => {}
+                }
+                let plan = self.plan().await?;
+                if plan.misfits > 0 {
+                    return Err(MigrateError::Unbridged(plan.misfits, plan.first_misfits));
+                }
+                let migration = Migration {
+                    phase: Phase::Expand,
+                    target: self.target.clone(),
+                    drops: false,
+                };
+                self.new.begin_bridge(&control, &migration).await?;
+                continue;
+            };
+            let pass = Pass {
+                phase: migration.phase,
+                ..pass
+            };
+            let next = match (goal, migration.phase) {
+                (BridgeGoal::OldAlone, Phase::Contract) => return Err(MigrateError::TooLate),
+                (BridgeGoal::OldAlone, phase) if phase != Phase::Withdraw && phase != Phase::Retreat => Phase::Withdraw,
+                (_, Phase::Expand) => Phase::Backfill,
+                (_, Phase::Backfill) => {
+                    pass.until_still(BridgeSide::Old, Keeping::Both).await?;
+                    self.make_indexes().await?;
+                    Phase::Verify
+                }
+                (_, Phase::Verify) => {
+                    pass.until_still(BridgeSide::Old, Keeping::Both).await?;
+                    self.verify(&control).await?;
+                    Phase::Switch
+                }
+                (BridgeGoal::Both, Phase::Switch) => break,
+                (_, Phase::Switch) => Phase::Settle,
+                (_, Phase::Settle) => Phase::Contract,
+                (_, Phase::Contract) => {
+                    pass.until_still(BridgeSide::New, Keeping::OwnAlone).await?;
+                    self.new.end_migration(&control).await?;
+                    continue;
+                }
+                // Whoever gave it up is not overruled.
+                (BridgeGoal::Both | BridgeGoal::NewAlone, Phase::Withdraw | Phase::Retreat) => {
+                    return Err(MigrateError::Aborting);
+                }
+                (_, Phase::Withdraw) => Phase::Retreat,
+                (_, Phase::Retreat) => {
+                    pass.until_still(BridgeSide::Old, Keeping::OwnAlone).await?;
+                    self.remove_indexes().await?;
+                    self.old.abandon_bridge(&control).await?;
+                    continue;
+                }
+                (_, Phase::Look | Phase::Rows | Phase::Finish | Phase::Abort) => {
+                    return Err(MigrateError::Another(migration.clone()));
+                }
+            };
+            let next = Migration {
+                phase: next,
+                ..migration.clone()
+            };
+            self.old.set_migration(&control, Some(&next)).await?;
+        }
+        Ok(consumed.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The phase that the table is in; none where there is no bridge.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn phase(&self) -> Result<Option<MigrationPhase>, MigrateError> {
+        Ok(self.old.migration_phase().await?)
+    }
+
+    /// Has both models do what the table says, once no write of before is under way.
+    async fn adopt(&self, control: &TableControl) {
+        let stamping = self.stamping(control);
+        let (old, new) = match control.migration() {
+            Some(migration) => (
+                Mode::of(BridgeSide::Old, migration.phase, &self.of_old, stamping),
+                Mode::of(BridgeSide::New, migration.phase, &self.of_new, stamping),
+            ),
+            None if is_ended(control, &self.target) => (Mode::Shut(super::state::NO_MORE), Mode::Apart),
+            None => (Mode::Apart, Mode::Shut(BEFORE)),
+        };
+        // Whoever is shut is so before the other one relies on it.
+        match old {
+            Mode::Shut(_) => {
+                self.old_state.change(old).await;
+                self.new_state.change(new).await;
+            }
+            _ => {
+                self.new_state.change(new).await;
+                self.old_state.change(old).await;
+            }
+        }
+    }
+
+    /// While images of one of the models go, rows lose what the bridge noted in them.
+    fn stamping(&self, control: &TableControl) -> Stamping {
+        match control.migration().map(|migration| migration.phase) {
+            Some(MigrationPhase::Contract | MigrationPhase::Retreat) => Stamping::Nothing,
+            _ => Stamping::Epoch(control.epoch()),
+        }
+    }
+
+    fn added_indexes(&self) -> Vec<String> {
+        let known = table::spec(self.old.model()).indexes;
+        let wanted = table::spec(self.new.model()).indexes.into_iter();
+        let added = wanted.filter(|index| index.kind == IndexKind::Global);
+        added
+            .filter(|index| !known.iter().any(|known| known.name == index.name))
+            .map(|index| index.name)
+            .collect()
+    }
+
+    async fn make_indexes(&self) -> Result<(), MigrateError> {
+        let (store, name) = (self.old.store(), &self.old.model().table.name);
+        let added = self.added_indexes();
+        for index in table::spec(self.new.model()).indexes {
+            wait_for_table(&**store, name).await?;
+            let live = store.describe_table(name).await?.spec;
+            let is_there = live.indexes.iter().any(|known| known.name == index.name);
+            if added.contains(&index.name) && !is_there {
+                store.update_table(name, &TableChange::AddIndex(index)).await?;
+            }
+        }
+        Ok(wait_for_table(&**store, name).await?)
+    }
+
+    async fn remove_indexes(&self) -> Result<(), MigrateError> {
+        let (store, name) = (self.old.store(), &self.old.model().table.name);
+        for index in self.added_indexes() {
+            wait_for_table(&**store, name).await?;
+            let live = store.describe_table(name).await?.spec;
+            if live.indexes.iter().any(|known| known.name == index) {
+                store.update_table(name, &TableChange::RemoveIndex(index)).await?;
+            }
+        }
+        Ok(wait_for_table(&**store, name).await?)
+    }
+
+    /// Audits every row as the new model will read it.
+    async fn verify(&self, control: &TableControl) -> Result<(), MigrateError> {
+        let mode = Mode::Beside {
+            twins: Arc::clone(&self.of_new),
+            keeping: Keeping::Both,
+            stamping: self.stamping(control),
+        };
+        let state = Arc::new(BridgeState::new(mode));
+        let store = BridgeStore::new(Arc::clone(self.new.store()), state, self.clock);
+        let seen = self.new.on_store(Arc::new(store));
+        let mut found = (0, Vec::new());
+        for _ in 0..AUDITS_MAX {
+            let audit = audit_rows(&seen, (self.clock)(), AuditDepth::Rows).await?;
+            match audit.misfits() {
+                0 => return Ok(()),
+                count => found = (count, audit.first),
+            }
+        }
+        let (count, mut first) = found;
+        first.truncate(MISFITS_SHOWN_MAX);
+        Err(MigrateError::Unsound(count, first))
+    }
+
+    async fn page(&self, start: Option<Item>) -> Result<singlet_store::PageAnswer, MigrateError> {
+        let request = ScanRequest {
+            table: self.old.model().table.name.clone(),
+            consistent: true,
+            limit: Some(self.options.page_items),
+            start,
+            ..ScanRequest::default()
+        };
+        let store = self.old.store();
+        Ok(retried_past_conflicts(self.old.bounds(), || store.scan(&request)).await?)
+    }
+
+    fn misfit(&self, item: &Item, withheld: &Withheld) -> RowMisfit {
+        let entity = singlet_runtime::load::entity_of_item(self.old.model(), item);
+        RowMisfit {
+            key: key_in(self.old.model(), item),
+            entity: entity.map(|entity| entity.name.clone()).unwrap_or_default(),
+            reason: withheld.to_string(),
+        }
+    }
+}
+
+/// Whether the table knows the new model alone.
+fn is_ended(control: &TableControl, target: &str) -> bool {
+    control.migration().is_none() && matches!(control.faces(), [only] if only == target)
+}
+
+/// The old model reads rightly whatever wrote rows that are there.
+async fn check_writers(old: &Engine, control: &TableControl, face: &Face) -> Result<(), MigrateError> {
+    let hash = face.hash();
+    if !control.faces().contains(&hash) {
+        return Err(MigrateError::NotFrom("the table does not know it".to_owned()));
+    }
+    let mut found = BTreeSet::new();
+    for wrote in old.known_faces().await? {
+        if wrote.hash() != hash {
+            found.extend(
+                differences(&wrote, face, Company::Alone)
+                    .iter()
+                    .map(|one| format!("\n  {one}")),
+            );
+        }
+    }
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(MigrateError::NotFrom(found.into_iter().collect())),
+    }
+}
+
+/// One reading of the table after the other.
+struct Pass<'p> {
+    bridge: &'p Bridge,
+    stamping: Stamping,
+    consumed: &'p Mutex<Consumed>,
+    pacer: &'p Pacer,
+    progress: &'p (dyn Fn(MigrateProgress) + Sync),
+    phase: MigrationPhase,
+}
+
+impl Pass<'_> {
+    /// Reads the table until there is nothing left to do in it for the model that rows are kept by.
+    async fn until_still(&self, side: BridgeSide, keeping: Keeping) -> Result<(), MigrateError> {
+        for _ in 0..PASSES_MAX {
+            let (written, blocked) = self.once(side, keeping).await?;
+            match (written, blocked.is_empty()) {
+                (0, true) => return Ok(()),
+                (0, false) => return Err(MigrateError::Blocked(blocked.len() as u64, blocked)),
+                _ => {}
+            }
+        }
+        Err(RuntimeError::Conflict.into())
+    }
+
+    async fn once(&self, side: BridgeSide, keeping: Keeping) -> Result<(u64, Vec<RowMisfit>), MigrateError> {
+        let (mut written, mut blocked, mut start) = (0, Vec::new(), None);
+        loop {
+            let page = self.bridge.page(start.take()).await?;
+            self.count(&page.consumed);
+            let work = page.items.into_iter();
+            let work = work.map(|item| async move { self.row(side, keeping, &item).await });
+            let mut work = stream::iter(work).buffer_unordered(self.bridge.options.rows_at_once.max(1));
+            while let Some(done) = work.next().await {
+                match done? {
+                    Ok(is_written) => written += u64::from(is_written),
+                    Err(misfit) => blocked.push(misfit),
+                }
+            }
+            blocked.truncate(MISFITS_SHOWN_MAX);
+            (self.progress)(MigrateProgress {
+                phase: self.phase,
+                items: page.scanned as u64,
+                written,
+            });
+            self.pacer.wait().await;
+            start = page.last_key;
+            if start.is_none() {
+                return Ok((written, blocked));
+            }
+        }
+    }
+
+    /// Has one item be what it is to be; whether it was written.
+    async fn row(
+        &self,
+        side: BridgeSide,
+        keeping: Keeping,
+        item: &Item,
+    ) -> Result<Result<bool, RowMisfit>, MigrateError> {
+        let bridge = self.bridge;
+        let (own, back) = match side {
+            BridgeSide::Old => (&bridge.of_old, &bridge.of_new),
+            BridgeSide::New => (&bridge.of_new, &bridge.of_old),
+        };
+        let now = (bridge.clock)();
+        let has_expired = row::has_expired(own.model(), item, now);
+        let is_others = own.is_others(item);
+        if has_expired {
+            // What has ended is not taken along, and must not be left where no model looks.
+            return match is_others && keeping == Keeping::OwnAlone {
+                true => Ok(Ok(self.remove(item).await?)),
+                false => Ok(Ok(false)),
+            };
+        }
+        let (twins, keeping) = match (own.entity_of(item).is_some(), own.is_row_of_other(item)) {
+            (true, _) => (own, keeping),
+            // A row that only the other model has is copied before its own goes.
+            (false, true) if keeping == Keeping::OwnAlone => (back, Keeping::Both),
+            _ => return Ok(Ok(false)),
+        };
+        let stamping = match keeping {
+            Keeping::Both => match self.stamping {
+                Stamping::Nothing => Stamping::Epoch(1),
+                epoch => epoch,
+            },
+            Keeping::OwnAlone => self.stamping,
+        };
+        let writing = Writing::new(bridge.old.store(), twins, (keeping, stamping), bridge.clock);
+        let mut consumed = Consumed::default();
+        let settled = writing.settle(item, &mut consumed).await?;
+        self.count(&consumed);
+        Ok(match settled {
+            Ok(settled) => Ok(settled == Settled::Written),
+            Err(withheld) => Err(bridge.misfit(item, &withheld)),
+        })
+    }
+
+    async fn remove(&self, item: &Item) -> Result<bool, MigrateError> {
+        let model = self.bridge.old.model();
+        let request = DeleteRequest {
+            table: model.table.name.clone(),
+            key: key_in(model, item),
+            condition: Some(as_read(item, &Item::new())),
+            return_old: false,
+        };
+        let store = self.bridge.old.store();
+        match retried_past_conflicts(self.bridge.old.bounds(), || store.delete(&request)).await {
+            Ok(answer) => {
+                self.count(&answer.consumed);
+                Ok(true)
+            }
+            Err(error) if error.is_condition_failed() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn count(&self, consumed: &Consumed) {
+        self.pacer.took(consumed.total().write.get() as f64);
+        let mut total = self.consumed.lock().unwrap_or_else(PoisonError::into_inner);
+        *total += consumed;
+    }
+}
