@@ -16,11 +16,15 @@ use singlet_runtime::{Answer, Attributes, Caller, Engine, Request, Value};
 use singlet_search::{IndexPlace, SearchFollower};
 use singlet_store::{PutRequest, Store};
 use singlet_store_embedded::EmbeddedStore;
+use tokio::task::JoinSet;
 
 const MODEL: &str = include_str!("../search.yaml");
 
 /// How long a search is to take.
 const SEARCH_GOAL: Duration = Duration::from_millis(20);
+
+/// How many rows are put at once before anything is measured.
+const PUT_AT_ONCE: usize = 500;
 
 /// How many people the rows are of.
 const OWNERS: usize = 500;
@@ -96,8 +100,18 @@ async fn measure(rows: usize, queries: usize, folder: &Path) -> Outcome<()> {
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(&folder.join("data"))?);
     let engine = open(Arc::clone(&store)).await?;
     let mut rng = Rng::with_seed(1);
-    for number in 0..rows {
-        put(&store, item(&mut rng, number)).await?;
+    // Many at once share a sync of the disk.
+    for first in (0..rows).step_by(PUT_AT_ONCE) {
+        let items = (first..rows.min(first + PUT_AT_ONCE)).map(|number| item(&mut rng, number));
+        let mut puts: JoinSet<Outcome<()>> = items
+            .map(|item| {
+                let store = Arc::clone(&store);
+                async move { put(&store, item).await }
+            })
+            .collect();
+        while let Some(done) = puts.join_next().await {
+            done??;
+        }
     }
     let place = IndexPlace::Folder(folder.join("search"));
     let mut follower = SearchFollower::new(place, Arc::clone(engine.model()), Arc::new(Arc::clone(&store)), 0);
