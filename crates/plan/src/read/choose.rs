@@ -424,9 +424,24 @@ fn by_alternatives(
         tally: None,
         search: None,
     };
+    // A row that several alternatives mean is given by the first of them, which is found out from the row, whichever query brought it: entries
+    // of a thin index that tell all of their own alternative need not tell of the others.
+    let named: BTreeSet<&str> = alternatives
+        .iter()
+        .flatten()
+        .flat_map(|conjunct| conjunct.attributes())
+        .collect();
+    let shown = wanted.shown.as_ref();
     let wanted = Wanted {
         merged: alternatives.len() > 1,
-        shown: wanted.shown.clone(),
+        shown: shown.map(|shown| {
+            shown
+                .iter()
+                .map(String::as_str)
+                .chain(named)
+                .map(str::to_owned)
+                .collect()
+        }),
         ..*wanted
     };
     for alternative in &alternatives {

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, and says what it tried"
 )]
 
+mod alternatives;
 mod cost;
 mod days;
 mod meaning;
