@@ -33,7 +33,7 @@ struct Ends {
 
 impl Ends {
     async fn of(model: &str) -> Self {
-        let target_table = Table::named(place::store().await);
+        let target_table = Table::named(place::target_store().await);
         let source_table = Table {
             store: Arc::new(EmbeddedStore::memory().unwrap()),
             name: target_table.name.clone(),
@@ -324,7 +324,7 @@ async fn what_differs_on_the_target_is_put_again_and_what_is_too_much_goes() {
 async fn another_table_or_place_is_refused() {
     let ends = Ends::of(OLD).await;
     let other = OLD.replace("ttl: ends", "ttl: over");
-    let target_table = Table::named(place::store().await);
+    let target_table = Table::named(place::target_store().await);
     let missing = target_table.engine(OLD);
     let said = copier(&ends.source, &missing, "there").run().await;
     assert!(matches!(said, Err(CopyError::NoTarget)), "{said:?}");

@@ -36,6 +36,11 @@ mod place {
         Arc::new(EmbeddedStore::memory().unwrap())
     }
 
+    /// The store that tables are carried to.
+    pub async fn target_store() -> Arc<dyn Store> {
+        store().await
+    }
+
     /// Whether a pair is tried: all are.
     pub fn is_tried(_: &str) -> bool {
         true

@@ -24,6 +24,11 @@ mod place {
         crate::place::store_of_few_tables().await
     }
 
+    /// The store that tables are carried to, which makes no index later.
+    pub async fn target_store() -> Arc<dyn Store> {
+        crate::place::streamed_store().await
+    }
+
     /// Names a variable that has every other class of change tried, too.
     const EVERY_CLASS: &str = "SINGLET_EVERY_CLASS";
 
