@@ -8,7 +8,7 @@ mod show;
 mod worked;
 
 pub(crate) use count::selection_of;
-pub use count::{Times, requests, rows_asked};
+pub use count::{ROWS_MORE_EACH_ROUND, Times, requests, rows_asked};
 pub(crate) use count::{fan_out_items, transaction};
 pub use worked::{Sizes, Worked};
 

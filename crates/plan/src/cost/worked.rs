@@ -7,6 +7,7 @@ use singlet_model::model::IndexId;
 use singlet_model::types::EntityId;
 
 use super::{Call, RequestCost};
+use crate::read::entry_bytes_expected;
 use crate::size::{self, SizeBound};
 
 /// How large the rows of a model are.
@@ -50,11 +51,12 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// The usual bytes, by the estimates: of the entity, or of the one that it mirrors.
-    fn usual(&self, entity: EntityId) -> Option<u64> {
+    /// The usual bytes, by the estimates, on the table or in an index: of the entity, or of the one that it mirrors.
+    fn usual(&self, entity: EntityId, index: Option<IndexId>) -> Option<u64> {
         let entity = self.model.entity(entity)?;
         let of = |name: &str| self.model.estimate(name)?.bytes;
-        of(&entity.name).or_else(|| of(&self.model.source_of(entity).name))
+        let whole = of(&entity.name).or_else(|| of(&self.model.source_of(entity).name))?;
+        Some(entry_bytes_expected(self.model, entity, index, whole as f64).ceil() as u64)
     }
 }
 
@@ -62,12 +64,14 @@ impl RequestCost {
     /// The cost of an answer, before any reading on.
     pub fn worked(&self, sizes: &Sizes<'_>) -> Worked {
         let largest = self.largest(|entity| sizes.most(entity, self.index));
-        let usual = self.largest(|entity| sizes.usual(entity));
+        let usual = self.largest(|entity| sizes.usual(entity, self.index));
         let times = |units: ReadUnits| Some(units * self.times.most?);
+        let most = largest.and_then(|bytes| times(self.page(bytes)?));
+        let usual = usual.and_then(|bytes| times(self.page(bytes)?));
         Worked {
             least: self.units([0]) * self.times.least,
-            usual: usual.and_then(|bytes| times(self.page(bytes)?)),
-            most: largest.and_then(|bytes| times(self.page(bytes)?)),
+            usual: usual.map(|usual| most.map_or(usual, |most| usual.min(most))),
+            most,
         }
     }
 

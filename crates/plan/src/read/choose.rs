@@ -8,15 +8,16 @@ use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind, TallyId};
 use singlet_model::types::EntityId;
 
-use super::candidate::{self, Query, Wanted, Why};
+use super::candidate::{self, Query, Wanted};
 use super::cases;
-use super::expected::RowsWanted;
+use super::expected::{self, RowsWanted};
 use super::implied;
 use super::neighbours::{self, Neighbours};
 use super::search::{self, SearchPlan};
 use super::strangers;
 use super::thin;
 use super::together::{self, Apart, Together};
+use super::why::Why;
 use crate::access;
 use crate::bounds::Bounds;
 use crate::cost::{self, RequestCost};
@@ -107,9 +108,21 @@ impl SelectionPlan {
         self.queries.is_empty() && self.tally.is_none() && self.search.is_none()
     }
 
-    /// The half units and requests that its queries are expected to take, on average over where the ends of ranges may lie.
+    /// The half units and requests by which it is compared: what its queries are expected to take, each as often as it is sent.
     pub fn expected_cost(&self) -> (u64, u64) {
-        let sum = |of: fn(&Query) -> u64| self.queries.iter().map(of).fold(0, u64::saturating_add);
+        let sum = |of: fn(&Query) -> u64| {
+            let is_always = |query: &&Query| query.asked_share >= 1.0;
+            let always = self
+                .queries
+                .iter()
+                .filter(is_always)
+                .map(of)
+                .fold(0, u64::saturating_add);
+            // Of those of which an argument says which is sent, the root of the mean of squares, as for one query that any of them may be.
+            let squares = self.queries.iter().filter(|query| !is_always(query));
+            let squares = squares.map(|query| query.asked_share * (of(query) as f64).powi(2));
+            always.saturating_add(expected::whole(squares.sum::<f64>().sqrt()))
+        };
         (
             sum(|query| query.expected.compared_half_units),
             sum(|query| query.expected.requests),
@@ -295,7 +308,7 @@ fn plan_unmarked(
     let mut whole = choose(model, entity, &wanted, &conjuncts);
     let split = split(model, entity, &wanted, &conjuncts).filter(SelectionPlan::is_answer);
     // Taken apart it may be cheaper; of equals the whole is simpler.
-    let split = split.filter(|split| !whole.is_answer() || split.expected_cost() < whole.expected_cost());
+    let split = split.filter(|split| !whole.is_answer() || is_cheaper(split, &whole));
     if let Some(split) = split {
         return Some(split);
     }
@@ -315,6 +328,17 @@ fn plan_unmarked(
         false => whole,
     })
 }
+
+/// Whether a meaning taken apart costs less than as a whole. Where an argument says which part is sent the figures of both are of another
+/// making, and a tenth is no difference.
+fn is_cheaper(split: &SelectionPlan, whole: &SelectionPlan) -> bool {
+    let (apart, together) = (split.expected_cost(), whole.expected_cost());
+    let is_chosen = split.queries.iter().any(|query| query.asked_share < 1.0);
+    apart < together && (!is_chosen || apart.0 as f64 <= together.0 as f64 * CHOSEN_PART_COST_MAX)
+}
+
+/// What parts of which an argument chooses one may cost, as a part of the whole.
+const CHOSEN_PART_COST_MAX: f64 = 0.9;
 
 /// Where an answer is made of some attributes, those, what the order and the meaning name and what says when a row ends are all that is asked
 /// for: where an argument lies outside of what a key can hold, the meaning is asked of the row. A state that lapses follows from other
@@ -392,29 +416,51 @@ pub fn plan_condition(model: &Model, entity: &Entity, condition: &Expr) -> Selec
 /// The meaning taken apart: where no path answers it as it stands, or none as cheaply, each alternative of its `||` may have one, or each
 /// case of an attribute on which templates depend.
 fn split(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &Conjuncts<'_>) -> Option<SelectionPlan> {
-    let alternatives = by_alternatives(model, entity, wanted, std::slice::from_ref(conjuncts));
-    let cases = cases::by_value(model, entity, conjuncts);
-    let cases = cases.as_deref().unwrap_or_default();
-    let cases: Vec<Conjuncts<'_>> = cases.iter().map(|case| case.iter().collect()).collect();
-    let cases = by_alternatives(model, entity, wanted, &cases);
-    let answers = [alternatives, cases].into_iter().flatten();
+    let alternatives = meaning::alternatives(conjuncts).and_then(|alternatives| {
+        let alternatives = alternatives.into_iter().map(|alternative| (alternative, 1.0));
+        by_parts(model, entity, wanted, &alternatives.collect::<Vec<_>>(), 0)
+    });
+    let by_cases = by_cases(model, entity, wanted, conjuncts, CASES_WITHIN_CASES_MAX);
+    let answers = [alternatives, by_cases].into_iter().flatten();
     answers
         .filter(SelectionPlan::is_answer)
         .min_by_key(SelectionPlan::expected_cost)
 }
 
-/// A query for each alternative of each case, merged in order; none where one has no query, or there are too many.
-fn by_alternatives(
+/// How deep the cases of one attribute are taken apart by those of another because that is cheaper.
+const CASES_WITHIN_CASES_MAX: usize = 1;
+
+/// The cheapest set of cases.
+fn by_cases(
     model: &Model,
     entity: &Entity,
     wanted: &Wanted<'_>,
-    cases: &[Conjuncts<'_>],
+    conjuncts: &[&Expr],
+    depth: usize,
 ) -> Option<SelectionPlan> {
-    let mut alternatives = Vec::new();
-    for case in cases {
-        alternatives.extend(meaning::alternatives(case)?);
-    }
-    if alternatives.len() > Bounds::USUAL.alternatives_max {
+    let plans = cases::by_value(model, entity, conjuncts)
+        .into_iter()
+        .filter_map(|cases| {
+            let mut parts = Vec::new();
+            for case in &cases {
+                let own = meaning::alternatives(&case.conjuncts.iter().collect())?.into_iter();
+                parts.extend(own.map(|alternative| (alternative, case.asked_share)));
+            }
+            by_parts(model, entity, wanted, &parts, depth)
+        });
+    plans.min_by_key(|plan| (!plan.is_answer(), plan.expected_cost()))
+}
+
+/// A query for each part of a meaning, merged in order; none where one has no query, or there are too many. A part stands with how often it
+/// is asked for, and may be taken apart itself where that is cheaper.
+fn by_parts(
+    model: &Model,
+    entity: &Entity,
+    wanted: &Wanted<'_>,
+    parts: &[(Conjuncts<'_>, f64)],
+    depth: usize,
+) -> Option<SelectionPlan> {
+    if parts.len() > Bounds::USUAL.alternatives_max {
         return None;
     }
     let mut merged = SelectionPlan {
@@ -425,16 +471,31 @@ fn by_alternatives(
         search: None,
     };
     let wanted = Wanted {
-        merged: alternatives.len() > 1,
+        merged: wanted.merged || parts.len() > 1,
         shown: wanted.shown.clone(),
         ..*wanted
     };
-    for alternative in &alternatives {
-        let mut plan = choose(model, entity, &wanted, alternative);
-        merged.queries.push(plan.queries.pop()?);
+    for (conjuncts, asked_share) in parts {
+        let mut own = choose(model, entity, &wanted, conjuncts);
+        // Of several covers of a circle one is taken.
+        own.covers.clear();
+        // What has no answer is taken apart as far as there are attributes, each of which makes cases once.
+        let is_tried = depth > 0 || !own.is_answer();
+        let apart = is_tried
+            .then(|| by_cases(model, entity, &wanted, conjuncts, depth.saturating_sub(1)))
+            .flatten();
+        let apart = apart.filter(|apart| apart.is_answer() && (!own.is_answer() || is_cheaper(apart, &own)));
+        let plan = apart.unwrap_or(own);
+        if plan.queries.is_empty() {
+            return None;
+        }
+        merged.queries.extend(plan.queries.into_iter().map(|query| Query {
+            asked_share: query.asked_share * asked_share,
+            ..query
+        }));
         merged.others = plan.others;
     }
-    Some(merged)
+    (merged.queries.len() <= Bounds::USUAL.alternatives_max).then_some(merged)
 }
 
 fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> SelectionPlan {
