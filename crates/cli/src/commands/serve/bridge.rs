@@ -57,6 +57,12 @@ pub(super) async fn serve_both(
     let old = model::load_sound(old, accepts_errors)?;
     let name = new.name.clone();
     let table = new.table.name.clone();
+    if old.table.name != table {
+        let other = &old.table.name;
+        return Err(fail(&format!(
+            "`--also` is the model that wrote the rows of table `{table}`, and this one is of table `{other}`"
+        )));
+    }
     let engine = |model: Model| deployment.raw_engine(model).map_err(|reason| fail(&reason));
     let options = MigrateOptions::default();
     let opened = Bridge::open(engine(old)?, engine(new)?, options, crate::store::now).await;
