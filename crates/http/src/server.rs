@@ -310,7 +310,7 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, SetupError> {
     }
     let key = PrivateKeyDer::from_pem_slice(&files.key).map_err(|error| SetupError::PrivateKey(error.to_string()))?;
     // Said, not guessed: other crates of the process may bring other providers.
-    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| SetupError::Tls(error.to_string()))?

@@ -30,7 +30,7 @@ pub(crate) fn tls_connector(authorities: Option<&[u8]>) -> Result<TlsConnector, 
             }
         }
     }
-    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| SetupError::Tls(error.to_string()))?

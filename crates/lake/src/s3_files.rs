@@ -38,6 +38,8 @@ impl S3Files {
         let refused = |reason: String| LakeError::Refused(format!("`s3://{bucket}`: {reason}"));
         let set = |name: &&str| variables.get(*name).filter(|value| !value.is_empty()).cloned();
         let first = |names: &[&str]| names.iter().find_map(set);
+        // The client of HTTP takes what the process has, and panics where that is nothing. Somebody else's choice stays.
+        let _chosen = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
         let mut builder = AmazonS3Builder::new();
         for (name, value) in variables {
             let key = name

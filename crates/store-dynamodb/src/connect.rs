@@ -6,6 +6,10 @@ use aws_config::meta::region::RegionProviderChain;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
+use aws_sdk_dynamodb::config::SharedHttpClient;
+use aws_smithy_http_client::proxy::ProxyConfig;
+use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
+use aws_smithy_http_client::{Builder, ConnectorBuilder};
 use singlet_store::{Result, StoreError};
 use std::time::Duration;
 
@@ -111,10 +115,23 @@ async fn sdk_config(settings: &Settings) -> SdkConfig {
         .operation_timeout(settings.operation_timeout)
         .build();
     let loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .http_client(https_client())
         .retry_config(RetryConfig::adaptive().with_max_attempts(settings.attempts_max))
         .timeout_config(timeouts);
     let loader = with_credentials(with_place(loader, settings), &settings.credentials);
     loader.load().await
+}
+
+/// As the SDK makes its own, the environment's proxies with it, but for who does the cryptography.
+fn https_client() -> SharedHttpClient {
+    Builder::new().build_with_connector_fn(|settings, components| {
+        let provider = tls::Provider::Rustls(CryptoMode::Ring);
+        let mut connector = ConnectorBuilder::default().tls_provider(provider);
+        connector.set_connector_settings(settings.cloned());
+        connector.set_sleep_impl(components.and_then(|components| components.sleep_impl()));
+        connector.set_proxy_config(Some(ProxyConfig::from_env()));
+        connector.build()
+    })
 }
 
 fn with_place(mut loader: ConfigLoader, settings: &Settings) -> ConfigLoader {

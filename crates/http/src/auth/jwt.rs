@@ -12,6 +12,7 @@ use singlet_runtime::{Caller, claim_from_json};
 
 use super::Secret;
 use super::jwks::FetchedKeys;
+use super::signatures::use_ring_for_signatures;
 use super::verified::{Keys, Verified};
 use crate::SetupError;
 
@@ -190,6 +191,7 @@ impl TokenError {
 
 impl Jwt {
     pub(super) fn new(callers: &Callers, keys: JwtKeys, settings: &JwtSettings) -> Self {
+        use_ring_for_signatures();
         Jwt {
             keys,
             audience: callers.audience.clone(),
@@ -363,6 +365,7 @@ impl LocalToken {
     ///
     /// Where it cannot be signed.
     pub fn sign(&self, secret: &Secret) -> Result<String, SetupError> {
+        use_ring_for_signatures();
         let mut claims = self.claims.clone();
         if let Some(audience) = &self.audience {
             claims.insert("aud".to_owned(), Json::from(audience.as_str()));

@@ -5,6 +5,7 @@ mod fetch;
 mod jwks;
 mod jwt;
 mod secret;
+mod signatures;
 mod verified;
 
 pub use api_keys::{ApiKey, ApiKeys};

@@ -1,6 +1,7 @@
 //! The secret of a deployment, and what is derived from it.
 
-use aws_lc_rs::{digest, hmac};
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::{digest, hmac};
 
 use crate::SetupError;
 
@@ -38,7 +39,8 @@ impl Secret {
     /// Where the machine has no randomness to give.
     pub fn random_text() -> Result<String, SetupError> {
         let mut bytes = [0_u8; 32];
-        aws_lc_rs::rand::fill(&mut bytes).map_err(|_| SetupError::NoRandomness)?;
+        let filled = SystemRandom::new().fill(&mut bytes);
+        filled.map_err(|_| SetupError::NoRandomness)?;
         Ok(hex(&bytes))
     }
 

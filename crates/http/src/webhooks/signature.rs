@@ -3,9 +3,9 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ring::hmac;
 
 /// How a secret begins.
 const PREFIX: &str = "whsec_";

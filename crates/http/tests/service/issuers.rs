@@ -99,7 +99,7 @@ const TICKETS: &str = "/tickets?team=desk";
 #[test]
 fn tokens_of_cognito_auth0_and_keycloak_are_admitted_and_wrong_ones_are_not() {
     let issuer = Issuer::start("/", None);
-    let key = RsaKey::new("current");
+    let key = RsaKey::numbered(1, "current");
     issuer.publishes(&[key.published(), published_es256("elliptic")]);
     let running = serve(
         &issuer,
@@ -200,7 +200,7 @@ fn tokens_of_cognito_auth0_and_keycloak_are_admitted_and_wrong_ones_are_not() {
                 sign_hs256(secret, "current", good),
             ));
         }
-        let stranger = RsaKey::new("current");
+        let stranger = RsaKey::numbered(2, "current");
         wrong.push(("another's key under its name".to_owned(), system, stranger.sign(good)));
         let signed = key.sign(good);
         let (head, rest) = signed.split_once('.').unwrap();
@@ -264,7 +264,7 @@ fn tokens_of_cognito_auth0_and_keycloak_are_admitted_and_wrong_ones_are_not() {
 #[test]
 fn membership_is_never_a_substring_whatever_the_shape_of_the_claim() {
     let issuer = Issuer::start("/realms/desk", None);
-    let key = RsaKey::new("one");
+    let key = RsaKey::numbered(1, "one");
     issuer.publishes(&[key.published()]);
     let running = serve(
         &issuer,
@@ -322,7 +322,7 @@ fn membership_is_never_a_substring_whatever_the_shape_of_the_claim() {
 #[test]
 fn lists_decide_in_conditions_and_in_keys() {
     let issuer = Issuer::start("", None);
-    let key = RsaKey::new("one");
+    let key = RsaKey::numbered(1, "one");
     issuer.publishes(&[key.published()]);
     let running = serve(&issuer, &["cognito"], KeyRoute::default(), Duration::from_secs(60));
     let somebody = |sub: &str, groups: Json| {
@@ -397,7 +397,7 @@ fn lists_decide_in_conditions_and_in_keys() {
 #[test]
 fn keys_of_an_issuer_rotate_and_stay_while_it_is_down() {
     let issuer = Issuer::start("/", None);
-    let (old, new) = (RsaKey::new("old"), RsaKey::new("new"));
+    let (old, new) = (RsaKey::numbered(1, "old"), RsaKey::numbered(2, "new"));
     issuer.publishes(&[old.published()]);
     let running = serve(&issuer, &["cognito"], KeyRoute::default(), Duration::ZERO);
     let claims = cognito_access(&issuer.name);
@@ -421,10 +421,10 @@ fn keys_of_an_issuer_rotate_and_stay_while_it_is_down() {
 #[test]
 fn tokens_of_unknown_keys_make_the_issuer_be_asked_once_a_while() {
     let issuer = Issuer::start("/", None);
-    let key = RsaKey::new("one");
+    let key = RsaKey::numbered(1, "one");
     issuer.publishes(&[key.published()]);
     let running = serve(&issuer, &["cognito"], KeyRoute::default(), Duration::from_secs(60));
-    let stranger = RsaKey::new("two");
+    let stranger = RsaKey::numbered(2, "two");
     for _ in 0..10 {
         let token = stranger.sign(&cognito_access(&issuer.name));
         assert_eq!(with_token(&running, "cognito", TICKETS, &token), refused());
@@ -447,7 +447,7 @@ fn vouched() -> KeyRoute {
 #[test]
 fn keys_come_by_tls_through_a_proxy_that_is_named() {
     let issuer = encrypted();
-    let key = RsaKey::new("one");
+    let key = RsaKey::numbered(1, "one");
     issuer.publishes(&[key.published()]);
     let (address, asked) = start_proxy("Basic YWRhOnMzY3JldA==");
     let route = vouched().through(&format!("http://ada:s3cret@{address}"), "");

@@ -90,12 +90,12 @@ fn only_on_demand(pause: Duration) -> JwksTiming {
 #[test]
 fn a_new_key_is_taken_up_when_a_token_names_it() {
     let issuer = Issuer::start();
-    let (old, new) = (RsaKey::new("old"), RsaKey::new("new"));
+    let (old, new) = (RsaKey::numbered(1, "old"), RsaKey::numbered(2, "new"));
     issuer.publishes(&[old.published()]);
     let running = issuer.serve(only_on_demand(Duration::ZERO));
     assert_eq!((asks(&running, &old.sign(&claims())).0, issuer.asked()), (200, 1));
     // The key of the header must be the one that signed.
-    let stranger = RsaKey::new("old");
+    let stranger = RsaKey::numbered(3, "old");
     assert_eq!(
         (asks(&running, &stranger.sign(&claims())), issuer.asked()),
         (refused(), 1)

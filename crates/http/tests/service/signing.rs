@@ -16,7 +16,7 @@ pub fn base64url(bytes: &[u8]) -> String {
 
 /// Signs with the private half of the key that RFC 7515 publishes in its appendix A.3.
 pub fn sign_es256(claims: &Json, key_id: &str) -> String {
-    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
     let decode = |text: &str| {
         let value = |letter: u8| match letter {
             b'A'..=b'Z' => letter - b'A',
@@ -39,10 +39,10 @@ pub fn sign_es256(claims: &Json, key_id: &str) -> String {
     let x = decode("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU");
     let y = decode("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0");
     let public = [vec![4], x, y].concat();
-    let key =
-        EcdsaKeyPair::from_private_key_and_public_key(&ECDSA_P256_SHA256_FIXED_SIGNING, &private, &public).unwrap();
+    let random = ring::rand::SystemRandom::new();
+    let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+    let key = EcdsaKeyPair::from_private_key_and_public_key(algorithm, &private, &public, &random).unwrap();
     signed("ES256", key_id, claims, |message| {
-        let random = aws_lc_rs::rand::SystemRandom::new();
         key.sign(&random, message).unwrap().as_ref().to_vec()
     })
 }
@@ -55,34 +55,29 @@ pub fn published_es256(key_id: &str) -> Json {
     })
 }
 
-/// A key for RS256 that nobody else has.
+/// Three keys for RS256.
+const RSA_KEYS: [&[u8]; 3] = [
+    include_bytes!("keys/rsa-1.der"),
+    include_bytes!("keys/rsa-2.der"),
+    include_bytes!("keys/rsa-3.der"),
+];
+
+/// A key for RS256.
 pub struct RsaKey {
-    pair: aws_lc_rs::rsa::KeyPair,
+    pair: ring::rsa::KeyPair,
     id: &'static str,
 }
 
 impl RsaKey {
-    pub fn new(id: &'static str) -> Self {
-        let pair = aws_lc_rs::rsa::KeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap();
+    /// One of the three, under any name.
+    pub fn numbered(number: usize, id: &'static str) -> Self {
+        let pair = ring::rsa::KeyPair::from_pkcs8(RSA_KEYS[number - 1]).unwrap();
         RsaKey { pair, id }
     }
 
     pub fn published(&self) -> Json {
-        use aws_lc_rs::signature::KeyPair;
-        // `SEQUENCE { INTEGER modulus, INTEGER exponent }`, each with its length before it.
-        fn content(der: &[u8]) -> (&[u8], &[u8]) {
-            let (length, start) = match der[1] {
-                short @ 0..=127 => (usize::from(short), 2),
-                0x81 => (usize::from(der[2]), 3),
-                _ => (usize::from(der[2]) << 8 | usize::from(der[3]), 4),
-            };
-            der[start..].split_at(length)
-        }
-        let (sequence, _) = content(self.pair.public_key().as_ref());
-        let (modulus, rest) = content(sequence);
-        let (exponent, _) = content(rest);
-        let unsigned = |bytes: &[u8]| base64url(bytes.strip_prefix(&[0]).unwrap_or(bytes));
-        json!({"kty": "RSA", "kid": self.id, "use": "sig", "n": unsigned(modulus), "e": unsigned(exponent)})
+        let public = ring::rsa::PublicKeyComponents::<Vec<u8>>::from(self.pair.public());
+        json!({"kty": "RSA", "kid": self.id, "use": "sig", "n": base64url(&public.n), "e": base64url(&public.e)})
     }
 
     pub fn sign(&self, claims: &Json) -> String {
@@ -92,9 +87,9 @@ impl RsaKey {
     /// Under another header, by RS256 whatever that says.
     pub fn sign_under(&self, header: &Json, claims: &Json) -> String {
         signed_under(header, claims, |message| {
-            let mut signature = vec![0; self.pair.public_modulus_len()];
-            let random = aws_lc_rs::rand::SystemRandom::new();
-            let padding = &aws_lc_rs::signature::RSA_PKCS1_SHA256;
+            let mut signature = vec![0; self.pair.public().modulus_len()];
+            let random = ring::rand::SystemRandom::new();
+            let padding = &ring::signature::RSA_PKCS1_SHA256;
             self.pair.sign(padding, &random, message, &mut signature).unwrap();
             signature
         })
@@ -103,7 +98,7 @@ impl RsaKey {
 
 /// Signed by HMAC with any bytes as the secret, such as a public key that was taken for one.
 pub fn sign_hs256(secret: &[u8], key_id: &str, claims: &Json) -> String {
-    use aws_lc_rs::hmac;
+    use ring::hmac;
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
     signed("HS256", key_id, claims, |message| {
         hmac::sign(&key, message).as_ref().to_vec()
