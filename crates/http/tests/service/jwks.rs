@@ -118,10 +118,10 @@ fn a_new_key_is_taken_up_when_a_token_names_it() {
 #[test]
 fn keys_that_are_known_stay_while_no_others_can_be_had() {
     let issuer = Issuer::start();
-    let key = RsaKey::new("one");
+    let key = RsaKey::numbered(1, "one");
     issuer.publishes(&[key.published()]);
     let running = issuer.serve(only_on_demand(Duration::ZERO));
-    let unknown = RsaKey::new("two").sign(&claims());
+    let unknown = RsaKey::numbered(2, "two").sign(&claims());
     let long = format!("{{\"keys\": [], \"x\": \"{}\"}}", "x".repeat(300_000));
     for (status, body) in [
         ("500 Oops", "{}"),
@@ -140,10 +140,10 @@ fn keys_that_are_known_stay_while_no_others_can_be_had() {
 #[test]
 fn tokens_of_unknown_keys_do_not_make_the_service_ask_and_ask() {
     let issuer = Issuer::start();
-    let key = RsaKey::new("one");
+    let key = RsaKey::numbered(1, "one");
     issuer.publishes(&[key.published()]);
     let running = issuer.serve(only_on_demand(Duration::from_secs(60)));
-    let unknown = RsaKey::new("two").sign(&claims());
+    let unknown = RsaKey::numbered(2, "two").sign(&claims());
     for _ in 0..20 {
         assert_eq!(asks(&running, &unknown), refused());
     }
@@ -153,7 +153,7 @@ fn tokens_of_unknown_keys_do_not_make_the_service_ask_and_ask() {
 #[test]
 fn keys_are_fetched_on_a_schedule_too() {
     let issuer = Issuer::start();
-    let key = RsaKey::new("one");
+    let key = RsaKey::numbered(1, "one");
     issuer.publishes(&[key.published()]);
     let running = issuer.serve(JwksTiming {
         pause_min: Duration::ZERO,
@@ -234,7 +234,7 @@ fn keys_come_by_tls_from_whom_an_authority_vouches_for() {
         ..Options::default()
     });
     assert_eq!(asks(&running, &sign_es256(&claims(), "one")).0, 200);
-    assert_eq!(asks(&running, &RsaKey::new("one").sign(&claims())), refused());
+    assert_eq!(asks(&running, &RsaKey::numbered(1, "one").sign(&claims())), refused());
 }
 
 #[tokio::test]
