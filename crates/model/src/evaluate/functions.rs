@@ -50,6 +50,7 @@ pub(super) fn call_function<'a>(
         }
         FunctionId::Lower
         | FunctionId::Upper
+        | FunctionId::Trim
         | FunctionId::Size
         | FunctionId::String
         | FunctionId::Days
@@ -111,6 +112,7 @@ fn of_values(
     Ok(match function {
         FunctionId::Lower => Value::S(singlet_item::key::lower_case(text()?)),
         FunctionId::Upper => Value::S(singlet_item::key::upper_case(text()?)),
+        FunctionId::Trim => Value::S(text()?.trim().to_owned()),
         FunctionId::Size => Value::N(Number::from(size(&one()?.0, function)?)),
         FunctionId::String => Value::S(one().and_then(|(value, ty)| shown(value, ty))?),
         FunctionId::Hash => Value::N(Number::from(hash(&one().and_then(|(value, ty)| shown(value, ty))?))),

@@ -92,6 +92,7 @@ pub enum Param {
 pub enum FunctionId {
     Lower,
     Upper,
+    Trim,
     Size,
     StartsWith,
     Contains,
@@ -217,6 +218,7 @@ use Param as P;
 pub static FUNCTIONS: &[Function] = &[
     function("lower", Id::Lower, &[P::Text], "lower(string) -> string", "Text in lower case."),
     function("upper", Id::Upper, &[P::Text], "upper(string) -> string", "Text in upper case."),
+    function("trim", Id::Trim, &[P::Text], "trim(string) -> string", "Text without white space at its ends."),
     function("size", Id::Size, &[P::Sized], "size(string | list | set | map) -> int", "The number of characters, elements or entries."),
     method("startsWith", Id::StartsWith, &[P::Text, P::Text], "string.startsWith(string) -> bool", "Whether text begins with other text; false where one is absent."),
     method("contains", Id::Contains, &[P::Any, P::Any], "string.contains(string) -> bool, list.contains(element) -> bool", "Whether text holds other text, or a list or set an element; false where one is absent."),

@@ -12,6 +12,7 @@ fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
         (StoredShape::Text, "string" | "Code") => &[
             "lower(x)",
             "upper(x)",
+            "trim(x + \" \")",
             "size(x)",
             "x + \"-\" + x",
             "x.startsWith(\"a\")",
@@ -110,6 +111,7 @@ fn tests_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
     match (kind.shape, word) {
         (StoredShape::Text, "string" | "Code") => &[
             "lower(x) == \"a\"",
+            "trim(\" \" + x) == \"a\"",
             "size(x) > 1",
             "hash(x) % 2 == 0",
             "[\"a\", \"b\"].contains(x)",

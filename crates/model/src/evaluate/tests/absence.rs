@@ -68,6 +68,7 @@ fn what_is_computed_with_something_absent_is_absent() {
     for source in [
         "lower(missing)",
         "upper(missing)",
+        "trim(missing)",
         "size(missing)",
         "string(missing)",
         "hash(missing)",

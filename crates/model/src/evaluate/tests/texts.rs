@@ -25,6 +25,23 @@ fn case_is_that_of_unicode() {
 }
 
 #[test]
+fn white_space_is_that_of_unicode_and_goes_from_the_ends_alone() {
+    expect(
+        &world(),
+        &[
+            (r#"trim("  a b  ")"#, "a b"),
+            (r#"trim("\t a \n")"#, "a"),
+            (r#"trim("\u00A0a\u3000")"#, "a"),
+            // No white space, though nothing is seen of it.
+            (r#"size(trim("\u200B"))"#, "1"),
+            (r#"trim("")"#, ""),
+            (r#"trim("   ")"#, ""),
+            (r#"lower(trim(" Ada@Example.org "))"#, "ada@example.org"),
+        ],
+    );
+}
+
+#[test]
 fn sizes_count_characters_and_elements() {
     expect(
         &world(),

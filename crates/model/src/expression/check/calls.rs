@@ -298,6 +298,7 @@ fn result(id: FunctionId, args: &[Expr]) -> Type {
     match id {
         FunctionId::Lower => case_changed(first, LOWER_GROWTH_MAX),
         FunctionId::Upper => case_changed(first, UPPER_GROWTH_MAX),
+        FunctionId::Trim => trimmed(first),
         FunctionId::Size => whole_from(0, None),
         FunctionId::StartsWith | FunctionId::Contains | FunctionId::Near => Type::Bool,
         FunctionId::Days | FunctionId::Hours | FunctionId::Minutes | FunctionId::Months => Type::Duration,
@@ -341,6 +342,18 @@ fn case_changed(ty: &Type, growth: u64) -> Type {
         }),
         _ => Type::text(),
     }
+}
+
+/// What is left may be nothing; a pattern may no longer hold.
+fn trimmed(ty: &Type) -> Type {
+    let max = match ty {
+        Type::Text(limits) => limits.length.max,
+        _ => None,
+    };
+    Type::Text(TextLimits {
+        length: LengthLimits { min: None, max },
+        pattern: None,
+    })
 }
 
 fn text_of(length: Option<i64>) -> Type {
