@@ -137,8 +137,10 @@ impl Checker<'_, '_> {
 
     fn not_here(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         let why = match name {
-            "args" => "there is no request here, so there are no arguments",
-            "caller" => "there is no caller here",
+            "args" => {
+                "there is no request here, so there are no arguments: what one says of a row is stored by `set:` in a write's step"
+            }
+            "caller" => "there is no caller here: who it was is stored by `set:` in a write's step",
             "row" if self.scope.attributes.is_some() => "its attributes stand bare here",
             "row" => "there is no row here",
             "rows" => "only `return` of a `find` knows the rows",

@@ -154,8 +154,8 @@ fn types_and_literals() {
 #[rustfmt::skip]
 fn names_where_there_is_no_request() {
     refuses(|model| Scope::new(&model.catalog).with_row(model.id("Task")), &[
-        ("args.from < today", "args", "not-available-here", "`args` means nothing here", "there is no request here, so there are no arguments"),
-        ("user_id == caller.id", "caller", "not-available-here", "`caller` means nothing here", "there is no caller here"),
+        ("args.from < today", "args", "not-available-here", "`args` means nothing here", "there is no request here, so there are no arguments: what one says of a row is stored by `set:` in a write's step"),
+        ("user_id == caller.id", "caller", "not-available-here", "`caller` means nothing here", "there is no caller here: who it was is stored by `set:` in a write's step"),
         ("request.key == title", "request.key", "not-available-here", "`request.key` means nothing here", "only idempotency records and writes with idempotency know it"),
     ]);
 }
