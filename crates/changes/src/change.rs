@@ -72,14 +72,20 @@ pub struct ChangeId(String);
 impl ChangeId {
     /// The id of a record. The key is hashed, so that an id has a bounded length and stands anywhere.
     pub(crate) fn of_record(sequence: &str, key: &Item) -> Self {
-        let key = json_text::of(&Value::M(key.clone()));
-        let hash = Sha256::digest(key.as_bytes());
-        let hash: String = hash
-            .iter()
-            .take(KEY_HASH_BYTES)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        ChangeId(format!("{sequence}-{hash}"))
+        let mut text = Vec::new();
+        json_text::object(&mut text, key.iter().map(|(name, value)| (name.as_str(), value)));
+        let mut id = String::with_capacity(sequence.len() + 1 + 2 * KEY_HASH_BYTES);
+        id.push_str(sequence);
+        id.push('-');
+        for byte in Sha256::digest(&text).iter().take(KEY_HASH_BYTES) {
+            let digits = [byte >> 4, byte & 0xf];
+            id.extend(
+                digits
+                    .iter()
+                    .filter_map(|digit| char::from_digit(u32::from(*digit), 16)),
+            );
+        }
+        ChangeId(id)
     }
 
     /// The id of the first of two changes that one record means: the end of a row whose place another took.
@@ -146,5 +152,21 @@ pub fn at_text(seconds: i64) -> String {
     match jiff::Timestamp::from_second(seconds) {
         Ok(instant) => instant.to_string(),
         Err(_) => seconds.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_number_and_a_hash_of_the_key_as_json() {
+        let key = Item::from([
+            ("SK".to_owned(), Value::N(1.into())),
+            ("PK".to_owned(), Value::S("a".to_owned())),
+        ]);
+        let id = ChangeId::of_record("0007", &key);
+        assert_eq!(id.as_str(), "0007-b6bec9a806424efadececfe77675cbe2");
+        assert_eq!(id.item_mark(), "b6bec9a806424efadececfe77675cbe2");
     }
 }

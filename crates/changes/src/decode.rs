@@ -356,8 +356,8 @@ pub(crate) fn fitting_row(entity: &Entity, item: &Item) -> std::result::Result<A
     for attribute in entity.attributes.iter().filter(|attribute| attribute.alias.is_none()) {
         match row.get(&attribute.name) {
             Some(value) => {
-                let checked = values::checked(value, &attribute.ty);
-                checked.map_err(|invalid| Unfit(format!("`{}`: {invalid}", attribute.name)))?;
+                let fitting = values::as_stored(value, &attribute.ty);
+                fitting.map_err(|invalid| Unfit(format!("`{}`: {invalid}", attribute.name)))?;
             }
             None if !attribute.optional => return Err(Unfit(format!("`{}` is missing", attribute.name))),
             None => {}

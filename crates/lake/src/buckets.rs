@@ -8,8 +8,6 @@ use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
-use crate::cell::Cell;
-
 /// The tag of a file that has its bits, as `0` and `1`.
 pub(crate) const BUCKET_TAG: &str = "bucket";
 
@@ -18,9 +16,6 @@ pub(crate) const BUCKET_ROWS_MAX: usize = 20_000;
 
 /// How many bits tell files apart.
 const BITS_MAX: usize = 64;
-
-/// The rows of a bucket, and their hashes.
-type HashedRows = Vec<(u64, Vec<Cell>)>;
 
 /// The hash of a row's key.
 pub(crate) fn key_hash(key: &str) -> u64 {
@@ -90,7 +85,25 @@ pub(crate) fn bucket_of<T>(hash: u64, there: &BTreeMap<String, T>, bits_min: usi
 }
 
 /// The rows of a bucket in as many as they need.
-pub(crate) fn split_bucket(bits: String, rows: HashedRows, rows_max: usize) -> Vec<(String, Vec<Vec<Cell>>)> {
+pub(crate) fn split_bucket<R>(
+    bits: String,
+    rows: Vec<R>,
+    rows_max: usize,
+    hash_of: impl Fn(&R) -> u64,
+) -> Vec<(String, Vec<R>)> {
+    match rows.len() {
+        0 => Vec::new(),
+        // Hashes take longer than all else, and say nothing where no row goes elsewhere.
+        count if count <= rows_max => vec![(bits, rows)],
+        _ => split_hashed(
+            bits,
+            rows.into_iter().map(|row| (hash_of(&row), row)).collect(),
+            rows_max,
+        ),
+    }
+}
+
+fn split_hashed<R>(bits: String, rows: Vec<(u64, R)>, rows_max: usize) -> Vec<(String, Vec<R>)> {
     if rows.is_empty() {
         return Vec::new();
     }
@@ -98,15 +111,18 @@ pub(crate) fn split_bucket(bits: String, rows: HashedRows, rows_max: usize) -> V
         return vec![(bits, rows.into_iter().map(|(_, row)| row).collect())];
     }
     let mask = 1_u64 << (BITS_MAX - 1 - bits.len());
-    let (ones, zeros): (HashedRows, HashedRows) = rows.into_iter().partition(|(hash, _)| hash & mask != 0);
-    let mut split = split_bucket(format!("{bits}0"), zeros, rows_max);
-    split.extend(split_bucket(format!("{bits}1"), ones, rows_max));
+    let (ones, zeros): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(hash, _)| hash & mask != 0);
+    let mut split = split_hashed(format!("{bits}0"), zeros, rows_max);
+    split.extend(split_hashed(format!("{bits}1"), ones, rows_max));
     split
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Rows by their hashes alone.
+    type HashedRows = Vec<(u64, ())>;
 
     #[test]
     fn every_key_has_one_place_whatever_splits_and_empties() {
@@ -118,7 +134,7 @@ mod tests {
             known.insert(hash, round);
             let bits = bucket_of(hash, &files, 0);
             let mut rows = files.remove(&bits).unwrap_or_default();
-            rows.push((hash, Vec::new()));
+            rows.push((hash, ()));
             if random.u8(0..20) == 0 {
                 rows.iter().for_each(|(hash, _)| {
                     known.remove(hash);
@@ -126,11 +142,11 @@ mod tests {
                 rows.clear();
             }
             let hashes: Vec<u64> = rows.iter().map(|(hash, _)| *hash).collect();
-            for (bits, rows) in split_bucket(bits, rows, 4) {
+            for (bits, rows) in split_hashed(bits, rows, 4) {
                 let of_bits = hashes
                     .iter()
                     .filter(|hash| bits_of(**hash, BITS_MAX).starts_with(&bits));
-                let of_bits: HashedRows = of_bits.map(|hash| (*hash, Vec::new())).collect();
+                let of_bits: HashedRows = of_bits.map(|hash| (*hash, ())).collect();
                 assert_eq!(of_bits.len(), rows.len());
                 assert!(files.insert(bits, of_bits).is_none());
             }

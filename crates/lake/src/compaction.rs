@@ -110,12 +110,12 @@ impl Lake {
             }
             Ok(())
         };
-        let mut made = RowsFile::begin(columns)?;
+        let mut made = RowsFile::begin(columns);
         for file in files {
-            for row in self.read_each(table, &file.path, columns)? {
-                made.push_row(row?)?;
+            for group in self.read_leaves(table, &file.path, columns)? {
+                made.push_group(group?)?;
                 if made.rows as u64 >= FULL_FILE_ROWS {
-                    put(std::mem::replace(&mut made, RowsFile::begin(columns)?))?;
+                    put(std::mem::replace(&mut made, RowsFile::begin(columns)))?;
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! Rows as a Parquet file, and back.
 
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,88 +18,145 @@ use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
 use crate::cell::{Cell, Column, ColumnType};
 use crate::error::LakeError;
-use crate::shred::{DECIMAL_BYTES, Leaf, LeafValues, shred_rows};
+use crate::leaves::LeafGroup;
+use crate::shred::{DECIMAL_BYTES, Leaf, LeafValues, shred_row};
 
 /// How many digits a decimal has.
 pub(crate) const DECIMAL_DIGITS: u8 = 38;
 
 /// The most rows of a row group: a reader holds one in memory.
-const ROW_GROUP_ROWS_MAX: usize = 100_000;
+pub(crate) const ROW_GROUP_ROWS_MAX: usize = 100_000;
+
+/// Of about so many values of a column it is looked how many are others; of fewer a dictionary costs nothing.
+const DICTIONARY_SAMPLE_VALUES: usize = 1_000;
+
+/// Where so many are, in percent, a dictionary saves nothing. Of values that are there twice each, about 95 of 100 in a sample are others.
+const DICTIONARY_OTHERS_PERCENT: usize = 98;
 
 /// Rows as the bytes of a file. Each has one cell for each column.
 pub(crate) fn file_of_rows(columns: &[Column], rows: Vec<Vec<Cell>>) -> Result<Vec<u8>, LakeError> {
-    let mut file = RowsFile::begin(columns)?;
+    let mut file = RowsFile::begin(columns);
     for row in rows {
         file.push_row(row)?;
     }
     file.finish()
 }
 
-/// A file that is made row by row: no more rows than those of a group are held.
+/// A file that is made row by row, or of rows of others as they lie there: no more rows than those of a group are held.
 pub(crate) struct RowsFile<'c> {
     columns: &'c [Column],
-    file: SerializedFileWriter<Vec<u8>>,
-    group: Vec<Vec<Cell>>,
+    /// None before its first group.
+    file: Option<SerializedFileWriter<Vec<u8>>>,
+    held: LeafGroup,
     /// How many rows it has.
     pub rows: usize,
 }
 
 impl<'c> RowsFile<'c> {
-    pub(crate) fn begin(columns: &'c [Column]) -> Result<Self, LakeError> {
-        #[cfg(test)]
-        if tests::IS_UNCOMPRESSED.load(std::sync::atomic::Ordering::Relaxed) {
-            return Self::begin_with(columns, Compression::UNCOMPRESSED);
-        }
-        Self::begin_with(columns, Compression::SNAPPY)
-    }
-
-    fn begin_with(columns: &'c [Column], compression: Compression) -> Result<Self, LakeError> {
-        let schema = schema_of(columns)?;
-        let properties = properties_of(columns, &schema, compression);
-        Ok(RowsFile {
+    pub(crate) fn begin(columns: &'c [Column]) -> Self {
+        RowsFile {
             columns,
-            file: SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?,
-            group: Vec::new(),
+            file: None,
+            held: LeafGroup::without_rows(columns),
             rows: 0,
-        })
+        }
     }
 
     pub(crate) fn push_row(&mut self, row: Vec<Cell>) -> Result<(), LakeError> {
-        self.group.push(row);
-        self.rows += 1;
-        match self.group.len() >= ROW_GROUP_ROWS_MAX {
-            true => self.write_held(),
-            false => Ok(()),
+        if self.held.rows >= ROW_GROUP_ROWS_MAX {
+            self.write_held()?;
         }
+        shred_row(self.columns, row, &mut self.held.leaves)?;
+        self.held.rows += 1;
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Adds rows that are of the same columns.
+    pub(crate) fn push_group(&mut self, group: LeafGroup) -> Result<(), LakeError> {
+        if self.held.rows + group.rows > ROW_GROUP_ROWS_MAX {
+            self.write_held()?;
+        }
+        self.rows += group.rows;
+        self.held.append(group)
     }
 
     fn write_held(&mut self) -> Result<(), LakeError> {
-        let group = std::mem::take(&mut self.group);
-        write_group(&mut self.file, shred_rows(self.columns, group)?)
+        let held = std::mem::replace(&mut self.held, LeafGroup::without_rows(self.columns));
+        if held.rows == 0 {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(begun_file(self.columns, &held.leaves)?),
+        };
+        write_group(file, held.leaves)
     }
 
     /// The bytes of the file.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>, LakeError> {
-        if !self.group.is_empty() {
-            self.write_held()?;
-        }
-        Ok(self.file.into_inner()?)
+        self.write_held()?;
+        let file = match self.file {
+            Some(file) => file,
+            None => begun_file(self.columns, &self.held.leaves)?,
+        };
+        Ok(file.into_inner()?)
     }
 }
 
-fn properties_of(columns: &[Column], schema: &TypePtr, compression: Compression) -> WriterProperties {
+/// A file without rows, as is best for some that come first.
+fn begun_file(columns: &[Column], leaves: &[Leaf]) -> Result<SerializedFileWriter<Vec<u8>>, LakeError> {
+    let schema = schema_of(columns)?;
+    #[cfg(test)]
+    let is_uncompressed = tests::IS_UNCOMPRESSED.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(test))]
+    let is_uncompressed = false;
+    let compression = match is_uncompressed {
+        true => Compression::UNCOMPRESSED,
+        false => Compression::SNAPPY,
+    };
+    let properties = properties_of(columns, leaves, &schema, compression);
+    Ok(SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?)
+}
+
+fn properties_of(columns: &[Column], leaves: &[Leaf], schema: &TypePtr, compression: Compression) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_compression(compression)
         .set_created_by("singlet".to_owned());
     // The least and the largest of what tells of a person tell it too.
     let mut personal = Vec::new();
     personal_paths(columns, &mut Vec::new(), &mut personal);
-    for leaf in SchemaDescriptor::new(Arc::clone(schema)).columns() {
+    let schema = SchemaDescriptor::new(Arc::clone(schema));
+    for (leaf, values) in schema.columns().iter().zip(leaves) {
         if personal.iter().any(|path| leaf.path().parts().starts_with(path)) {
             properties = properties.set_column_statistics_enabled(leaf.path().clone(), EnabledStatistics::None);
         }
+        if have_all_another(&values.values) {
+            properties = properties.set_column_dictionary_enabled(leaf.path().clone(), false);
+        }
     }
     properties.build()
+}
+
+/// Whether values are nearly all others, so that a dictionary of them is as large as they are: looked up in some that are spread over all.
+fn have_all_another(values: &LeafValues) -> bool {
+    match values {
+        LeafValues::Bool(_) | LeafValues::Int(_) => false,
+        LeafValues::Long(values) => differ(spread(values)),
+        LeafValues::Bytes(values) => differ(spread(values).map(|value| value.data())),
+        LeafValues::Decimal(values) => differ(spread(values).map(|value| value.data())),
+    }
+}
+
+fn spread<T>(values: &[T]) -> impl ExactSizeIterator<Item = &T> {
+    let step = (values.len() / DICTIONARY_SAMPLE_VALUES).max(1);
+    values.iter().step_by(step)
+}
+
+fn differ<T: Eq + Hash>(values: impl ExactSizeIterator<Item = T>) -> bool {
+    let count = values.len();
+    let others: HashSet<T> = values.collect();
+    count >= DICTIONARY_SAMPLE_VALUES && others.len() * 100 >= count * DICTIONARY_OTHERS_PERCENT
 }
 
 /// The paths of columns that tell of a person.
@@ -117,7 +176,8 @@ fn write_group(file: &mut SerializedFileWriter<Vec<u8>>, leaves: Vec<Leaf>) -> R
     let mut group = file.next_row_group()?;
     for leaf in leaves {
         let mut column = group.next_column()?.ok_or(LakeError::Shape)?;
-        let (definitions, repetitions) = (Some(&leaf.definitions[..]), Some(&leaf.repetitions[..]));
+        let definitions = Some(leaf.definitions.as_slice());
+        let repetitions = leaf.is_repeated.then_some(leaf.repetitions.as_slice());
         match (column.untyped(), &leaf.values) {
             (ColumnWriter::BoolColumnWriter(to), LeafValues::Bool(values)) => {
                 to.write_batch(values, definitions, repetitions)?
@@ -142,7 +202,7 @@ fn write_group(file: &mut SerializedFileWriter<Vec<u8>>, leaves: Vec<Leaf>) -> R
     Ok(())
 }
 
-fn schema_of(columns: &[Column]) -> ParquetResult<TypePtr> {
+pub(crate) fn schema_of(columns: &[Column]) -> ParquetResult<TypePtr> {
     let fields = columns.iter().map(|column| parquet_type(&column.name, &column.ty));
     let fields = fields.collect::<ParquetResult<_>>()?;
     let schema = ParquetType::group_type_builder("row").with_fields(fields).build()?;
@@ -307,7 +367,7 @@ pub(crate) mod tests {
         ColumnType::List(Box::new(element))
     }
 
-    fn every_type() -> Vec<Column> {
+    pub(crate) fn every_type() -> Vec<Column> {
         let inner = ColumnType::Struct(vec![
             Column::of_lake("long", ColumnType::Long),
             Column::of_lake("texts", list(ColumnType::Text)),
@@ -333,7 +393,7 @@ pub(crate) mod tests {
             .collect()
     }
 
-    fn drawn_cell(ty: &ColumnType, random: &mut fastrand::Rng) -> Cell {
+    pub(crate) fn drawn_cell(ty: &ColumnType, random: &mut fastrand::Rng) -> Cell {
         if random.u8(0..4) == 0 {
             return Cell::Null;
         }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::json;
 use singlet_store::StreamPosition;
 
 use crate::actions::{Action, AddFile, Format, MetaData, RemoveFile, Txn};
 use crate::batches::{Batch, put_batch};
-use crate::buckets::{BUCKET_TAG, bucket_of, key_hash, split_bucket};
+use crate::buckets::BUCKET_TAG;
 use crate::cell::{Cell, Column};
 use crate::compaction::LEVEL_TAG;
 use crate::data_file::{file_of_rows, open_rows};
@@ -54,13 +55,8 @@ impl Lake {
         rows: Vec<Vec<Cell>>,
         now_millis: i64,
     ) -> Result<(), LakeError> {
-        let Some(tables) = self.entities.get(entity).filter(|_| !rows.is_empty()) else {
-            return Ok(());
-        };
-        let columns = &tables.changes_columns;
-        let added = self.new_file(&tables.changes, columns, rows, (LEVEL_TAG, "0"), now_millis)?;
-        draft.add_action(&tables.changes, Action::Add(added));
-        Ok(())
+        let job = self.changes_job(entity, rows);
+        self.draft_files(draft, job.into_iter().collect(), now_millis)
     }
 
     /// Has an entity's rows be what they became. Files with fewer bits than some are left alone, and none gets fewer.
@@ -72,9 +68,8 @@ impl Lake {
         bits_min: usize,
         now_millis: i64,
     ) -> Result<(), LakeError> {
-        let actions = self.rewrite_buckets(entity, updates, bits_min, now_millis)?;
-        actions.into_iter().for_each(|action| draft.add_action(entity, action));
-        Ok(())
+        let jobs = self.bucket_jobs(entity, updates, bits_min)?;
+        self.draft_files(draft, jobs, now_millis)
     }
 
     /// Adds what does not fit, and the rows that are gone and told of a person.
@@ -117,54 +112,6 @@ impl Lake {
         Ok(())
     }
 
-    /// The files of what is, written anew where rows in them change.
-    fn rewrite_buckets(
-        &self,
-        entity: &str,
-        updates: RowUpdates,
-        bits_min: usize,
-        now_millis: i64,
-    ) -> Result<Vec<Action>, LakeError> {
-        let (Some(table), Some(tables)) = (self.tables.get(entity), self.entities.get(entity)) else {
-            return Ok(Vec::new());
-        };
-        let mut there: BTreeMap<String, &AddFile> = BTreeMap::new();
-        for file in table.files.values() {
-            let bits = bucket_bits(table, file)?;
-            if bits.len() >= bits_min {
-                there.insert(bits.to_owned(), file);
-            }
-        }
-        let mut by_bucket: BTreeMap<String, RowUpdates> = BTreeMap::new();
-        for (key, cells) in updates {
-            let bits = bucket_of(key_hash(&key), &there, bits_min);
-            by_bucket.entry(bits).or_default().insert(key, cells);
-        }
-        let mut actions = Vec::new();
-        for (bits, updates) in by_bucket {
-            let mut rows = Vec::new();
-            if let Some(file) = there.get(&bits) {
-                for row in self.read_rows(entity, &file.path, &tables.current_columns)? {
-                    let key = row.first().and_then(Cell::as_text).unwrap_or_default();
-                    if !updates.contains_key(key) {
-                        rows.push((key_hash(key), row));
-                    }
-                }
-                actions.push(Action::Remove(removed_file(file, true, now_millis)));
-            }
-            let new = updates
-                .into_iter()
-                .filter_map(|(key, cells)| Some((key_hash(&key), cells?)));
-            rows.extend(new);
-            for (bits, rows) in split_bucket(bits, rows, self.bucket_rows_max) {
-                let columns = &tables.current_columns;
-                let added = self.new_file(entity, columns, rows, (BUCKET_TAG, &bits), now_millis)?;
-                actions.push(Action::Add(added));
-            }
-        }
-        Ok(actions)
-    }
-
     /// The rows of a data file, in the columns that the table has by now.
     pub(crate) fn read_rows(&self, table: &str, path: &str, columns: &[Column]) -> Result<Vec<Vec<Cell>>, LakeError> {
         self.read_each(table, path, columns)?.collect()
@@ -177,11 +124,19 @@ impl Lake {
         path: &str,
         columns: &'c [Column],
     ) -> Result<impl Iterator<Item = Result<Vec<Cell>, LakeError>> + use<'c>, LakeError> {
-        let path = format!("{table}/{path}");
-        let bytes = self.files.get(&path).map_err(LakeError::file(&path))?;
-        let bytes = bytes.ok_or_else(|| LakeError::unreadable(&path, "it is gone"))?;
+        let (path, bytes) = self.file_bytes(table, path)?;
         let rows = open_rows(columns, bytes).map_err(|error| LakeError::unreadable(&path, error))?;
         Ok(rows.map(move |row| row.map_err(|error| LakeError::unreadable(&path, error))))
+    }
+
+    /// The bytes of a data file, and its path in the lake.
+    pub(crate) fn file_bytes(&self, table: &str, path: &str) -> Result<(String, Bytes), LakeError> {
+        let path = format!("{table}/{path}");
+        let bytes = self.files.get(&path).map_err(LakeError::file(&path))?;
+        match bytes {
+            Some(bytes) => Ok((path, bytes)),
+            None => Err(LakeError::unreadable(&path, "it is gone")),
+        }
     }
 
     /// Writes a data file that no table has yet.

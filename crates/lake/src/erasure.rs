@@ -129,7 +129,7 @@ impl Lake {
         mut change_row: impl FnMut(&mut [Cell]) -> bool,
         now_millis: i64,
     ) -> Result<usize, LakeError> {
-        let mut made = RowsFile::begin(columns)?;
+        let mut made = RowsFile::begin(columns);
         let mut changed = 0;
         for row in self.read_each(table, &file.path, columns)? {
             let mut row = row?;

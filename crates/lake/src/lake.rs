@@ -177,12 +177,14 @@ impl Lake {
                 }
             }
         }
+        let mut jobs = Vec::new();
         for (entity, rows) in rows {
-            self.draft_changes(&mut draft, &entity, rows, now_millis)?;
+            jobs.extend(self.changes_job(&entity, rows));
         }
         for (entity, updates) in updates {
-            self.draft_updates(&mut draft, &entity, updates, 0, now_millis)?;
+            jobs.extend(self.bucket_jobs(&entity, updates, 0)?);
         }
+        self.draft_files(&mut draft, jobs, now_millis)?;
         self.draft_apart(&mut draft, now_millis)?;
         self.commit(draft, "append", Some(position), now_millis)
     }

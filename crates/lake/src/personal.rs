@@ -89,13 +89,16 @@ impl EntityPersons {
 
     /// What identifies a row, as text: nothing in it is readable that tells of a person.
     pub(crate) fn key_text(&self, key: &Attributes) -> String {
-        let mut key = key.clone();
-        for (name, value) in &mut key {
-            if self.names.contains(name) {
-                *value = Value::S(self.hasher.hashed(value));
-            }
+        if self.is_in_key(key) {
+            let hidden = |(name, value): (&String, &Value)| match self.names.contains(name) {
+                true => (name.clone(), Value::S(self.hasher.hashed(value))),
+                false => (name.clone(), value.clone()),
+            };
+            return json_text::of(&Value::M(key.iter().map(hidden).collect()));
         }
-        json_text::of(&Value::M(key))
+        let mut text = Vec::new();
+        json_text::object(&mut text, key.iter().map(|(name, value)| (name.as_str(), value)));
+        String::from_utf8(text).unwrap_or_default()
     }
 
     /// A key of before, in which some attributes stood readable; nothing where it has none of them.

@@ -13,13 +13,20 @@ use crate::error::LakeError;
 pub(crate) const DECIMAL_BYTES: usize = 16;
 
 /// All values of one leaf.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leaf {
     pub definitions: Vec<i16>,
+    /// Empty where the leaf is in no list and no map: then each row has one place in it.
     pub repetitions: Vec<i16>,
     pub values: LeafValues,
+    /// The definition with which a value is there.
+    pub definition_max: i16,
+    /// Whether it is in a list or a map.
+    pub is_repeated: bool,
 }
 
 /// The values that are there, by their physical type.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LeafValues {
     Bool(Vec<bool>),
     Int(Vec<i32>),
@@ -55,40 +62,63 @@ impl Levels {
     }
 }
 
-/// Takes rows apart. A row has one cell for each column.
-pub(crate) fn shred_rows(columns: &[Column], rows: Vec<Vec<Cell>>) -> Result<Vec<Leaf>, LakeError> {
+const TOP: Levels = Levels {
+    definition: 0,
+    repetition: 0,
+    lists: 0,
+};
+
+/// The leaves of some columns, without rows.
+pub(crate) fn empty_leaves(columns: &[Column]) -> Vec<Leaf> {
     let mut leaves = Vec::new();
-    columns.iter().for_each(|column| push_leaves(&column.ty, &mut leaves));
-    let top = Levels {
-        definition: 0,
-        repetition: 0,
-        lists: 0,
-    };
-    for row in rows {
-        shred_fields(columns, row, top, &mut leaves, 0)?;
-    }
-    Ok(leaves)
+    columns
+        .iter()
+        .for_each(|column| push_leaves(&column.ty, TOP, &mut leaves));
+    leaves
 }
 
-fn push_leaves(ty: &ColumnType, leaves: &mut Vec<Leaf>) {
+/// Takes a row apart, behind those that are in the leaves of its columns. It has one cell for each column. Where it fails, the leaves are of no use any
+/// more.
+pub(crate) fn shred_row(columns: &[Column], row: Vec<Cell>, leaves: &mut [Leaf]) -> Result<(), LakeError> {
+    shred_fields(columns, row, TOP, leaves, 0).map(drop)
+}
+
+fn push_leaves(ty: &ColumnType, levels: Levels, leaves: &mut Vec<Leaf>) {
+    let inside = levels.inside();
     let values = match ty {
         ColumnType::Bool => LeafValues::Bool(Vec::new()),
         ColumnType::Int | ColumnType::Date => LeafValues::Int(Vec::new()),
         ColumnType::Long | ColumnType::Timestamp => LeafValues::Long(Vec::new()),
         ColumnType::Text | ColumnType::Binary => LeafValues::Bytes(Vec::new()),
         ColumnType::Decimal(_) => LeafValues::Decimal(Vec::new()),
-        ColumnType::Struct(fields) => return fields.iter().for_each(|field| push_leaves(&field.ty, leaves)),
-        ColumnType::List(element) => return push_leaves(element, leaves),
+        ColumnType::Struct(fields) => return fields.iter().for_each(|field| push_leaves(&field.ty, inside, leaves)),
+        ColumnType::List(element) => return push_leaves(element, levels.element(0), leaves),
         ColumnType::Map(value) => {
-            push_leaves(&ColumnType::Text, leaves);
-            return push_leaves(value, leaves);
+            let entry = levels.element(0);
+            leaves.push(Leaf::new(LeafValues::Bytes(Vec::new()), entry));
+            return push_leaves(value, entry, leaves);
         }
     };
-    leaves.push(Leaf {
-        definitions: Vec::new(),
-        repetitions: Vec::new(),
-        values,
-    });
+    leaves.push(Leaf::new(values, inside));
+}
+
+impl Leaf {
+    fn new(values: LeafValues, there: Levels) -> Self {
+        Leaf {
+            definitions: Vec::new(),
+            repetitions: Vec::new(),
+            values,
+            definition_max: there.definition,
+            is_repeated: there.lists > 0,
+        }
+    }
+
+    pub(crate) fn push_levels(&mut self, definition: i16, repetition: i16) {
+        self.definitions.push(definition);
+        if self.is_repeated {
+            self.repetitions.push(repetition);
+        }
+    }
 }
 
 /// Shreds the fields of a struct into the leaves from a number on; the number after them.
@@ -151,8 +181,7 @@ fn shred_nothing(ty: &ColumnType, levels: Levels, leaves: &mut [Leaf], at: usize
         }
         _ => {
             if let Some(leaf) = leaves.get_mut(at) {
-                leaf.definitions.push(levels.definition);
-                leaf.repetitions.push(levels.repetition);
+                leaf.push_levels(levels.definition, levels.repetition);
             }
             at + 1
         }
@@ -161,8 +190,7 @@ fn shred_nothing(ty: &ColumnType, levels: Levels, leaves: &mut [Leaf], at: usize
 
 fn push_value(leaves: &mut [Leaf], at: usize, cell: Cell, levels: Levels) -> Result<(), LakeError> {
     let leaf = leaves.get_mut(at).ok_or(LakeError::Shape)?;
-    leaf.definitions.push(levels.definition);
-    leaf.repetitions.push(levels.repetition);
+    leaf.push_levels(levels.definition, levels.repetition);
     match (&mut leaf.values, cell) {
         (LeafValues::Bool(values), Cell::Bool(value)) => values.push(value),
         (LeafValues::Int(values), Cell::Int(value)) => values.push(value),

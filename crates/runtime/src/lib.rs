@@ -58,7 +58,9 @@ pub use error::{NOT_IN_BOTH_MODELS, RuntimeError};
 pub use open::{Deployment, Unsound};
 pub use retry::retried_past_conflicts;
 pub use scope::{Attributes, Caller, Scope, Setting};
-pub use searched::{SearchHits, SearchIndex, SearchPlace, SearchProblem, SearchRequest, search_key, search_term};
+pub use searched::{
+    SearchHits, SearchIndex, SearchPlace, SearchProblem, SearchRequest, SearchedCircle, search_key, search_term,
+};
 pub use tallies::{
     GroupValues, TallyFigures, TallyHead, figure_values, group_of_row, group_prefix, group_row, tally_head,
 };

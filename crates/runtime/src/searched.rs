@@ -8,7 +8,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use singlet_item::{Item, Value};
+use singlet_item::{Item, Number, Value};
+use singlet_model::evaluate::geo::Place;
 use singlet_model::evaluate::{evaluate, holds};
 use singlet_model::model::Matching;
 use singlet_model::words::{WordQuery, texts_of};
@@ -50,10 +51,23 @@ pub struct SearchRequest {
     pub query: WordQuery,
     /// What rows must have besides, as [`search_term`] writes it.
     pub terms: Vec<String>,
+    /// Where they must lie besides. Rows that lie elsewhere count all the same for how rare words are.
+    pub circles: Vec<SearchedCircle>,
     /// Where an earlier page ended.
     pub after: Option<SearchPlace>,
     /// The most keys that are wanted.
     pub most: usize,
+}
+
+/// A circle on the earth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchedCircle {
+    /// The attribute that is the place of a row.
+    pub attribute: String,
+    /// Around where.
+    pub center: Place,
+    /// How far, in kilometres.
+    pub km: f64,
 }
 
 /// Where a page of a search ended.
@@ -142,6 +156,7 @@ impl<'a> Reading<'a> {
         let entity = self.model.entity(search.entity);
         let entity = entity.ok_or_else(|| RuntimeError::Internal("a search has no entity".to_owned()))?;
         let terms = self.known_terms(search)?;
+        let circles = self.known_circles(search)?;
         let start = self.budget.start_page();
         let mut gone_through = 0;
         let mut wanted = limit.max(1);
@@ -151,6 +166,7 @@ impl<'a> Reading<'a> {
                 entity: entity.name.clone(),
                 query: query.clone(),
                 terms: terms.clone(),
+                circles: circles.clone(),
                 after: place.clone(),
                 most: wanted,
             };
@@ -232,6 +248,23 @@ impl<'a> Reading<'a> {
             terms.extend(value.and_then(|value| search_term(name, &value)));
         }
         Ok(terms)
+    }
+
+    /// Where rows must lie, as far as that is known before they are read.
+    fn known_circles(&self, search: &SearchPlan) -> Result<Vec<SearchedCircle>, RuntimeError> {
+        let mut circles = Vec::new();
+        for circle in &search.circles {
+            let center = evaluate(&circle.center, &self.scope)?;
+            let km = evaluate(&circle.km, &self.scope)?;
+            let center = center.as_ref().and_then(Place::from_value);
+            let km = km.as_ref().and_then(Value::as_number).and_then(Number::to_f64);
+            circles.extend(center.zip(km).map(|(center, km)| SearchedCircle {
+                attribute: circle.attribute.clone(),
+                center,
+                km,
+            }));
+        }
+        Ok(circles)
     }
 
     async fn rows_by_key(

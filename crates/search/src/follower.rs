@@ -12,7 +12,7 @@ use singlet_runtime::{Attributes, primary_key, search_key};
 use singlet_store::StreamPosition;
 
 use crate::error::SearchError;
-use crate::served::ServedIndex;
+use crate::served::{ServedIndex, ShownIndex};
 use crate::word_index::{IndexPlace, Mark, Searched, WordIndex, layout_of, searched_entities};
 
 /// How long changes wait for others before they can be found: a commit writes some files.
@@ -159,7 +159,7 @@ impl SearchFollower {
         if opened.pending == 0 && (is_quiet || at_head) {
             // Not before: what an earlier process left may be far behind.
             if !self.served.is_shown() {
-                self.served.show(opened.words.searcher(), opened.words.fields);
+                self.show(&opened);
             }
             self.served.is_as_of(began);
         }
@@ -200,6 +200,14 @@ impl SearchFollower {
         Ok(())
     }
 
+    fn show(&self, opened: &Opened) {
+        self.served.show(ShownIndex {
+            searcher: opened.words.searcher(),
+            fields: opened.words.fields,
+            searched: Arc::clone(&self.searched),
+        });
+    }
+
     async fn erased(&self, mut opened: Opened, now: i64) -> Result<Opened, SearchError> {
         opened.erased_at = now;
         if !opened.words.has_gone_rows() {
@@ -207,7 +215,7 @@ impl SearchFollower {
         }
         let opened = in_index(opened, |opened| opened.words.erase()).await?;
         if self.served.is_shown() {
-            self.served.show(opened.words.searcher(), opened.words.fields);
+            self.show(&opened);
         }
         Ok(opened)
     }
@@ -286,7 +294,7 @@ impl SearchFollower {
         opened.pending = 0;
         opened.committed_at = now;
         if self.served.is_shown() {
-            self.served.show(opened.words.searcher(), opened.words.fields);
+            self.show(&opened);
         }
         self.note(&mut opened, now).await?;
         Ok(opened)

@@ -16,6 +16,7 @@
 mod error;
 mod follower;
 mod lookup;
+mod places;
 mod served;
 #[cfg(test)]
 mod tests;

@@ -10,12 +10,15 @@ use std::collections::BTreeMap;
 use singlet_model::words::WantedWord;
 use singlet_runtime::SearchRequest;
 use tantivy::columnar::StrColumn;
+use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings, SegmentPostings};
 use tantivy::schema::{IndexRecordOption, Term};
-use tantivy::{DocId, DocSet, InvertedIndexReader, Searcher, SegmentReader, TERMINATED};
+use tantivy::{DocId, DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 
 use crate::error::SearchError;
-use crate::word_index::{Fields, term_text, word_text};
+use crate::places::{IndexedCircle, RowPlaces, circles_of};
+use crate::served::ShownIndex;
+use crate::word_index::{Fields, beginning_in, term_text, word_text};
 
 /// BM25's usual weights.
 const K1: f64 = 1.2;
@@ -45,11 +48,12 @@ struct Part<'s> {
 }
 
 /// The keys of the rows that have all words, the best first.
-pub(crate) fn look_up(searcher: &Searcher, fields: Fields, request: &SearchRequest) -> Result<LookedUp, SearchError> {
+pub(crate) fn look_up(index: &ShownIndex, request: &SearchRequest) -> Result<LookedUp, SearchError> {
+    let fields = index.fields;
     let mut parts = Vec::new();
     let wanted_words = request.query.words.len() + usize::from(request.query.prefix.is_some());
     let mut counts = vec![0_u64; wanted_words + 2];
-    for segment in searcher.segment_readers() {
+    for segment in index.searcher.segment_readers() {
         let rows = rows_of(segment, fields, request)?;
         let words = words_in(segment, fields, request, &rows)?;
         let whole = match &request.query.prefix {
@@ -66,10 +70,12 @@ pub(crate) fn look_up(searcher: &Searcher, fields: Fields, request: &SearchReque
     if let Some(after) = &request.after {
         counts.clone_from(&after.counts);
     }
+    let weights = Weights::of_counts(&counts);
+    let circles = circles_of(&index.searched, request);
     let mut all: Vec<(Reverse<u64>, String)> = Vec::new();
     let mut found = 0;
     for part in parts {
-        found += best_of(&part, fields, &counts, request, &mut all)?;
+        found += best_of(&part, fields, &weights, &circles, request, &mut all)?;
     }
     all.sort_unstable();
     all.truncate(request.most);
@@ -125,9 +131,9 @@ fn words_in(
         all.push(rows_with(segment, fields, &request.entity, word, rows)?);
     }
     if let Some(prefix) = &request.query.prefix {
-        let words = segment.inverted_index(fields.words)?;
-        let text = word_text(&request.entity, &prefix.text);
-        let mut having = beginning_with(&words, text.as_bytes(), segment.max_doc(), rows)?;
+        let (field, text) = beginning_in(fields, &request.entity, &prefix.text);
+        let beginnings = segment.inverted_index(field)?;
+        let mut having = beginning_with(&beginnings, text.as_bytes(), segment.max_doc(), rows)?;
         // What is typed may be whole, and then another form of a word that does not begin so.
         if !prefix.forms.is_empty() {
             having = either_of(having, rows_with(segment, fields, &request.entity, prefix, rows)?);
@@ -175,7 +181,7 @@ fn either_of(one: Vec<(DocId, u32)>, other: Vec<(DocId, u32)>) -> Vec<(DocId, u3
     times_of.into_iter().collect()
 }
 
-/// The rows that have a word with a beginning, and how many such words.
+/// The rows that have a word with a beginning, and how many such words. The words may be beginnings themselves, of those that the index has of each.
 fn beginning_with(
     words: &InvertedIndexReader,
     prefix: &[u8],
@@ -241,7 +247,8 @@ fn join(rows: &[DocId], postings: &mut SegmentPostings, mut found: impl FnMut(Do
 fn best_of(
     part: &Part<'_>,
     fields: Fields,
-    counts: &[u64],
+    weights: &Weights,
+    circles: &[IndexedCircle],
     request: &SearchRequest,
     best: &mut Vec<(Reverse<u64>, String)>,
 ) -> Result<usize, SearchError> {
@@ -252,26 +259,28 @@ fn best_of(
         Some(after) => Some((after.score, first_after(&keys, &after.key)?)),
         None => None,
     };
+    let places = RowPlaces::of_segment(part.segment)?;
     let lengths = part.segment.get_fieldnorms_reader(fields.words)?;
     let mut found: Vec<(Reverse<u64>, u64)> = Vec::new();
     let Some((first, others)) = part.words.split_first() else {
         return Ok(0);
     };
     let mut others: Vec<&[(DocId, u32)]> = others.iter().map(Vec::as_slice).collect();
+    let mut whole = part.whole.as_slice();
     'rows: for (row, times) in first {
-        let length = f64::from(lengths.fieldnorm(*row));
-        let mut score = points(counts, 1, *times, length);
+        let length = lengths.fieldnorm_id(*row);
+        let mut score = weights.points(0, *times, length);
         for (at, other) in others.iter_mut().enumerate() {
-            let next = other.partition_point(|(known, _)| known < row);
-            *other = other.get(next..).unwrap_or_default();
-            match other.first() {
-                Some((known, times)) if known == row => score += points(counts, at + 2, *times, length),
-                _ => continue 'rows,
+            match times_in(other, *row) {
+                Some(times) => score += weights.points(at + 1, times, length),
+                None => continue 'rows,
             }
         }
-        let whole = part.whole.binary_search_by_key(row, |(known, _)| *known);
-        if let Some((_, times)) = whole.ok().and_then(|at| part.whole.get(at)) {
-            score += points(counts, part.words.len() + 1, *times, length);
+        if let Some(times) = times_in(&mut whole, *row) {
+            score += weights.points(part.words.len(), times, length);
+        }
+        if !circles.iter().all(|circle| places.is_within(*row, circle)) {
+            continue;
         }
         let Some(key) = keys.ords().first(*row) else { continue };
         let is_after = after.is_none_or(|(last, first)| score < last || score == last && key >= first);
@@ -292,6 +301,20 @@ fn best_of(
     Ok(all)
 }
 
+/// How often a row has what a list is of, and the list from there on; rows are asked for in their order.
+fn times_in(list: &mut &[(DocId, u32)], row: DocId) -> Option<u32> {
+    // The next row of a list is mostly near: steps that double find it sooner than halves of all that is left.
+    let mut reach = 1_usize;
+    while list.get(reach).is_some_and(|(known, _)| *known < row) {
+        reach *= 2;
+    }
+    let near = list.get(..=reach).unwrap_or(list);
+    let next = near.partition_point(|(known, _)| *known < row);
+    *list = list.get(next..).unwrap_or_default();
+    let (known, times) = list.first()?;
+    (*known == row).then_some(*times)
+}
+
 /// The number of the first key after one.
 fn first_after(keys: &StrColumn, key: &str) -> Result<u64, SearchError> {
     let (mut low, mut high) = (0_u64, keys.dictionary().num_terms() as u64);
@@ -308,12 +331,37 @@ fn first_after(keys: &StrColumn, key: &str) -> Result<u64, SearchError> {
     Ok(low)
 }
 
-/// What a word that a row has so many times adds to how well it matches.
-fn points(counts: &[u64], word: usize, times: u32, length: f64) -> u64 {
-    let rows = counts.first().copied().unwrap_or_default() as f64;
-    let having = counts.get(word).copied().unwrap_or_default() as f64;
-    let rarity = (1.0 + ((rows - having).max(0.0) + 0.5) / (having + 0.5)).ln();
-    let times = f64::from(times);
-    let weight = times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length / USUAL_WORDS));
-    (rarity * weight * POINTS).round() as u64
+/// What each word of a search counts.
+struct Weights {
+    /// By word, how rare it is.
+    rarities: Vec<f64>,
+    /// What takes from how often a row has a word, by the length of the row as the index knows it.
+    lengths: Vec<f64>,
+}
+
+impl Weights {
+    fn of_counts(counts: &[u64]) -> Self {
+        let rows = counts.first().copied().unwrap_or_default() as f64;
+        let rarity = |having: &u64| {
+            let having = *having as f64;
+            (1.0 + ((rows - having).max(0.0) + 0.5) / (having + 0.5)).ln()
+        };
+        let weight = |length: u8| {
+            let words = f64::from(FieldNormReader::id_to_fieldnorm(length));
+            K1 * (1.0 - B + B * words / USUAL_WORDS)
+        };
+        Weights {
+            rarities: counts.iter().skip(1).map(rarity).collect(),
+            lengths: (0..=u8::MAX).map(weight).collect(),
+        }
+    }
+
+    /// What a word that a row has so many times adds to how well it matches.
+    fn points(&self, word: usize, times: u32, length: u8) -> u64 {
+        let rarity = self.rarities.get(word).copied().unwrap_or_default();
+        let length = self.lengths.get(usize::from(length)).copied().unwrap_or_default();
+        let times = f64::from(times);
+        let weight = times * (K1 + 1.0) / (times + length);
+        (rarity * weight * POINTS).round() as u64
+    }
 }

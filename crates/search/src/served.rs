@@ -1,6 +1,7 @@
 //! The index as searches ask it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,7 +10,7 @@ use tantivy::Searcher;
 use tokio::sync::watch;
 
 use crate::lookup::look_up;
-use crate::word_index::Fields;
+use crate::word_index::{Fields, Searched};
 
 /// How long a search waits for an index that does not have all rows yet, or is behind.
 pub(crate) const SEARCH_WAIT_MILLIS: u64 = 2_000;
@@ -17,8 +18,16 @@ pub(crate) const SEARCH_WAIT_MILLIS: u64 = 2_000;
 /// What is searched: nothing until all rows are known.
 #[derive(Clone, Default)]
 struct Shown {
-    searcher: Option<(Searcher, Fields)>,
+    index: Option<ShownIndex>,
     as_of: i64,
+}
+
+/// What was committed.
+#[derive(Clone)]
+pub(crate) struct ShownIndex {
+    pub searcher: Searcher,
+    pub fields: Fields,
+    pub searched: Arc<Vec<Searched>>,
 }
 
 /// An index that somebody follows changes into.
@@ -42,9 +51,8 @@ impl Default for ServedIndex {
 
 impl ServedIndex {
     /// Shows what was committed.
-    pub(crate) fn show(&self, searcher: Searcher, fields: Fields) {
-        self.shown
-            .send_modify(|shown| shown.searcher = Some((searcher, fields)));
+    pub(crate) fn show(&self, index: ShownIndex) {
+        self.shown.send_modify(|shown| shown.index = Some(index));
     }
 
     /// Says that what is shown has every change up to an instant.
@@ -58,12 +66,12 @@ impl ServedIndex {
 
     /// Whether anything is shown.
     pub(crate) fn is_shown(&self) -> bool {
-        self.shown.borrow().searcher.is_some()
+        self.shown.borrow().index.is_some()
     }
 
     /// Shows nothing: the rows are read anew.
     pub(crate) fn hide(&self) {
-        self.shown.send_modify(|shown| shown.searcher = None);
+        self.shown.send_modify(|shown| shown.index = None);
     }
 
     /// The instant up to which it has every change, in epoch milliseconds.
@@ -77,21 +85,21 @@ impl SearchIndex for ServedIndex {
     async fn search(&self, request: SearchRequest) -> Result<SearchHits, SearchProblem> {
         let needed = request.after.as_ref().map_or(i64::MIN, |after| after.as_of);
         let mut shown = self.shown.subscribe();
-        let is_enough = |shown: &Shown| shown.searcher.is_some() && shown.as_of >= needed;
+        let is_enough = |shown: &Shown| shown.index.is_some() && shown.as_of >= needed;
         let waited = Duration::from_millis(SEARCH_WAIT_MILLIS);
         let known = tokio::time::timeout(waited, async {
             let known = shown.wait_for(is_enough).await;
             known.ok().map(|shown| shown.clone())
         });
         let known = known.await.ok().flatten().unwrap_or_default();
-        let Some((searcher, fields)) = known.searcher else {
-            let is_ready = self.shown.borrow().searcher.is_some();
+        let Some(index) = known.index else {
+            let is_ready = self.shown.borrow().index.is_some();
             return Err(match is_ready {
                 true => SearchProblem::Behind,
                 false => SearchProblem::NotReady,
             });
         };
-        let looked = tokio::task::spawn_blocking(move || look_up(&searcher, fields, &request)).await;
+        let looked = tokio::task::spawn_blocking(move || look_up(&index, &request)).await;
         let looked = looked.map_err(|error| SearchProblem::Failed(error.to_string()))?;
         let looked = looked.map_err(|error| SearchProblem::Failed(error.to_string()))?;
         Ok(SearchHits {

@@ -1,30 +1,44 @@
 //! The index itself: its fields, its mark, and what is put into it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use singlet_model::Model;
+use singlet_model::evaluate::geo::Place;
 use singlet_model::word_forms::Language;
 use singlet_model::words::{WORDS_VERSION, texts_of, words_of};
-use singlet_plan::read::search_terms;
+use singlet_plan::read::{search_places, search_terms};
 use singlet_runtime::{Attributes, search_term};
 use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
+use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::indexer::NoMergePolicy;
-use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, Term};
 
 use crate::error::SearchError;
 
 /// Another number, another layout.
-const LAYOUT_VERSION: u32 = 2;
+const LAYOUT_VERSION: u32 = 3;
+
+/// How many characters the beginnings of words have that are in the index, in order. A beginning is looked up among those that are as long or the next
+/// longer, of which there are few: however many words begin with `a`, they begin with one `a`, and with some ten thousand of eight characters.
+///
+/// **Invariant:** a word that is shorter is among them as it is, so that those of each length stand for all words.
+const BEGINNING_CHARS: [usize; 5] = [1, 2, 4, 6, 8];
+
+/// What stands for a place that a row does not have: nowhere on earth.
+pub(crate) const NO_DEGREES: f64 = 1_000.0;
 
 /// What the writer holds in memory before it writes a part of the index, in bytes.
 const WRITER_BYTES: usize = 20_000_000;
 
-/// More parts than this are put together.
-const SEGMENTS_MAX: usize = 8;
+/// So many parts of about one size become one of the next: a row is written once a size, however many rows there are.
+const LEVEL_PARTS: usize = 8;
+
+/// Parts with fewer rows than so many times [`LEVEL_PARTS`] are of one size.
+const SMALL_PART_ROWS: u32 = 1_000;
 
 /// Where an index lies.
 #[derive(Clone, Debug)]
@@ -120,7 +134,16 @@ pub(crate) struct Fields {
     pub words: Field,
     /// What words are without their endings, where a language is named.
     pub forms: Field,
+    /// What words begin with.
+    pub beginnings: Field,
+    /// Where rows are: of each attribute that is a place, in the order of [`Searched::places`].
+    pub latitudes: Field,
+    pub longitudes: Field,
 }
+
+/// The names of the fields of places.
+pub(crate) const LATITUDES: &str = "latitudes";
+pub(crate) const LONGITUDES: &str = "longitudes";
 
 fn schema() -> (Schema, Fields) {
     let raw = |option: IndexRecordOption, norms: bool| {
@@ -136,11 +159,15 @@ fn schema() -> (Schema, Fields) {
     let terms = TextOptions::default().set_indexing_options(raw(IndexRecordOption::Basic, false));
     let words = TextOptions::default().set_indexing_options(raw(IndexRecordOption::WithFreqs, true));
     let forms = TextOptions::default().set_indexing_options(raw(IndexRecordOption::WithFreqs, false));
+    let beginnings = forms.clone();
     let fields = Fields {
         key: builder.add_text_field("key", key),
         terms: builder.add_text_field("terms", terms),
         words: builder.add_text_field("words", words),
         forms: builder.add_text_field("forms", forms),
+        beginnings: builder.add_text_field("beginnings", beginnings),
+        latitudes: builder.add_f64_field(LATITUDES, FAST),
+        longitudes: builder.add_f64_field(LONGITUDES, FAST),
     };
     (builder.build(), fields)
 }
@@ -152,6 +179,7 @@ pub(crate) struct Searched {
     pub attributes: Vec<String>,
     pub language: Option<Language>,
     pub terms: BTreeSet<String>,
+    pub places: Vec<String>,
 }
 
 /// What of a model's rows is searched.
@@ -163,6 +191,7 @@ pub(crate) fn searched_entities(model: &Model) -> Vec<Searched> {
             attributes: search.attributes.clone(),
             language: search.language,
             terms: search_terms(model, search.entity),
+            places: search_places(model, search.entity).into_iter().collect(),
         })
     });
     searched.collect()
@@ -175,11 +204,12 @@ pub(crate) fn layout_of(searched: &[Searched]) -> String {
         let terms: Vec<&str> = one.terms.iter().map(String::as_str).collect();
         let language = one.language.map(|language| format!(" in {language}"));
         said.push(format!(
-            "{}: {}{} by {}",
+            "{}: {}{} by {} at {}",
             one.entity,
             one.attributes.join(" "),
             language.unwrap_or_default(),
-            terms.join(" ")
+            terms.join(" "),
+            one.places.join(" ")
         ));
     }
     said.join("\n")
@@ -190,14 +220,46 @@ pub(crate) fn word_text(entity: &str, word: &str) -> String {
     format!("{entity}\u{1}{word}")
 }
 
+/// Under which field, and as which text, the words of an entity's rows that begin with something are to be looked for.
+pub(crate) fn beginning_in(fields: Fields, entity: &str, beginning: &str) -> (Field, String) {
+    let count = beginning.chars().count();
+    match BEGINNING_CHARS.into_iter().find(|chars| count <= *chars) {
+        Some(chars) => (fields.beginnings, beginning_text(entity, chars, beginning)),
+        None => (fields.words, word_text(entity, beginning)),
+    }
+}
+
+/// A beginning of words of an entity's rows, as the index has it.
+fn beginning_text(entity: &str, chars: usize, beginning: &str) -> String {
+    format!("{entity}\u{1}{chars}\u{1}{beginning}")
+}
+
+/// The beginnings of a word that the index has.
+fn beginnings_of<'w>(entity: &'w str, word: &'w str) -> impl Iterator<Item = String> + 'w {
+    BEGINNING_CHARS.into_iter().map(move |chars| {
+        let end = word.char_indices().nth(chars).map_or(word.len(), |(end, _)| end);
+        beginning_text(entity, chars, word.get(..end).unwrap_or(word))
+    })
+}
+
 /// A term of an entity's rows, as the index has it.
 pub(crate) fn term_text(entity: &str, term: &str) -> String {
     format!("{entity}\u{1}{term}")
 }
 
-fn word_token(entity: &str, word: &str, position: usize) -> Token {
+/// Parts of about one size, where there are enough of them.
+fn full_level(parts: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
+    let mut levels: BTreeMap<u32, Vec<SegmentId>> = BTreeMap::new();
+    for part in parts {
+        let level = (part.num_docs() / SMALL_PART_ROWS).max(1).ilog(LEVEL_PARTS as u32);
+        levels.entry(level).or_default().push(part.id());
+    }
+    levels.into_values().find(|parts| parts.len() >= LEVEL_PARTS)
+}
+
+fn token(text: String, position: usize) -> Token {
     Token {
-        text: word_text(entity, word),
+        text,
         position,
         ..Token::default()
     }
@@ -258,13 +320,16 @@ impl WordIndex {
     pub fn put(&self, searched: &Searched, key: &str, row: Option<&Attributes>) -> Result<(), SearchError> {
         self.writer.delete_term(Term::from_field_text(self.fields.key, key));
         let Some(row) = row else { return Ok(()) };
-        let (mut words, mut forms) = (Vec::new(), Vec::new());
+        let (mut words, mut forms, mut beginnings) = (Vec::new(), Vec::new(), Vec::new());
         let values = searched.attributes.iter().filter_map(|name| row.get(name));
         let texts = values.flat_map(texts_of);
         for word in texts.flat_map(|text| words_of(text, searched.language)) {
-            words.push(word_token(&searched.entity, &word.text, words.len()));
+            words.push(token(word_text(&searched.entity, &word.text), words.len()));
             for form in &word.forms {
-                forms.push(word_token(&searched.entity, form, forms.len()));
+                forms.push(token(word_text(&searched.entity, form), forms.len()));
+            }
+            for beginning in beginnings_of(&searched.entity, &word.text) {
+                beginnings.push(token(beginning, beginnings.len()));
             }
         }
         if words.is_empty() {
@@ -278,7 +343,18 @@ impl WordIndex {
                 document.add_text(self.fields.terms, term_text(&searched.entity, &term));
             }
         }
-        for (field, tokens) in [(self.fields.words, words), (self.fields.forms, forms)] {
+        for name in &searched.places {
+            let place = row.get(name).and_then(Place::from_value);
+            let (lat, lon) = place.map_or((NO_DEGREES, NO_DEGREES), |place| (place.lat, place.lon));
+            document.add_f64(self.fields.latitudes, lat);
+            document.add_f64(self.fields.longitudes, lon);
+        }
+        let fields = [
+            (self.fields.words, words),
+            (self.fields.forms, forms),
+            (self.fields.beginnings, beginnings),
+        ];
+        for (field, tokens) in fields {
             let text = String::new();
             document.add_pre_tokenized_text(field, PreTokenizedString { text, tokens });
         }
@@ -295,15 +371,18 @@ impl WordIndex {
         self.mark = mark;
         self.place.keep_to_owner()?;
         self.reader.reload()?;
-        if self.reader.searcher().segment_readers().len() > SEGMENTS_MAX {
-            self.merge(|_| true)?;
+        while let Some(parts) = full_level(&self.index.searchable_segment_metas()?) {
+            self.merge(&parts)?;
         }
         Ok(())
     }
 
     /// Writes anew every part of the index that still has words of rows that are gone or became others. Afterwards no file has them.
     pub fn erase(&mut self) -> Result<(), SearchError> {
-        self.merge(|has_deletes| has_deletes)
+        let parts = self.index.searchable_segment_metas()?;
+        let parts = parts.iter().filter(|part| part.has_deletes());
+        let parts: Vec<SegmentId> = parts.map(SegmentMeta::id).collect();
+        self.merge(&parts)
     }
 
     /// Whether words of rows that are gone are still in a file.
@@ -312,12 +391,9 @@ impl WordIndex {
         searcher.segment_readers().iter().any(|segment| segment.has_deletes())
     }
 
-    fn merge(&mut self, is_merged: impl Fn(bool) -> bool) -> Result<(), SearchError> {
-        let metas = self.index.searchable_segment_metas()?;
-        let wanted = metas.iter().filter(|meta| is_merged(meta.has_deletes()));
-        let ids: Vec<_> = wanted.map(|meta| meta.id()).collect();
-        if !ids.is_empty() {
-            self.writer.merge(&ids).wait()?;
+    fn merge(&mut self, parts: &[SegmentId]) -> Result<(), SearchError> {
+        if !parts.is_empty() {
+            self.writer.merge(parts).wait()?;
         }
         self.reader.reload()?;
         self.writer.garbage_collect_files().wait()?;
@@ -329,7 +405,8 @@ impl WordIndex {
     pub(crate) fn all_terms(&self) -> Vec<String> {
         let mut all = Vec::new();
         for segment in self.searcher().segment_readers() {
-            for field in [self.fields.key, self.fields.terms, self.fields.words, self.fields.forms] {
+            let fields = self.fields;
+            for field in [fields.key, fields.terms, fields.words, fields.forms, fields.beginnings] {
                 let dictionary = segment.inverted_index(field).unwrap();
                 let mut terms = dictionary.terms().stream().unwrap();
                 while terms.advance() {

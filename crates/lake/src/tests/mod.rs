@@ -1,5 +1,6 @@
 //! A lake beside a table, and what became of it.
 
+mod buckets;
 mod dynamodb;
 mod erasure;
 mod kills;

@@ -37,7 +37,7 @@ pub use layout::{Held, Layout, ToldBy};
 pub use neighbours::{Neighbour, Neighbours};
 pub use one_row::{OneRow, may_find_several, one_row};
 pub use reach::{CIRCLE_LATITUDE_DEGREES_MAX, Factor, FactorKind, Reach};
-pub use search::{SearchPlan, search_terms};
+pub use search::{SearchCircle, SearchPlan, search_places, search_terms};
 pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
 pub use sort::{End, EndPoint, SortBound};
 pub(crate) use strangers::reads_strangers;

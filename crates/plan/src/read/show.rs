@@ -144,7 +144,8 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                     .terms
                     .iter()
                     .map(|(name, value)| format!("{name} == {}", expression(value)));
-                let terms: Vec<String> = terms.collect();
+                let circles = search.circles.iter().map(|circle| expression(&circle.whole));
+                let terms: Vec<String> = terms.chain(circles).collect();
                 if !terms.is_empty() {
                     row.key = format!("{} for {}", row.key, terms.join(" && "));
                 }

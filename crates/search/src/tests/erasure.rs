@@ -42,7 +42,7 @@ async fn no_file_has_what_was_deleted() {
     bench.follow(&mut follower).await;
     drop(follower);
     // Dictionaries of words are no plain text: they are asked, too. Keys are.
-    for word in ["secretword", "secretowner", "secretid"] {
+    for word in ["secretword", "secretowner", "secretid", "\u{1}secretwo"] {
         assert!(has_term(&place, word), "{word} is where it is looked for");
     }
     assert!(!has_bytes(&place, "secretid").is_empty());
@@ -54,7 +54,14 @@ async fn no_file_has_what_was_deleted() {
     bench.follow(&mut follower).await;
     follower.erase_gone(bench.millis()).await.unwrap();
     drop(follower);
-    for word in ["secretword", "secretowner", "secretid", "otherword"] {
+    for word in [
+        "secretword",
+        "secretowner",
+        "secretid",
+        "otherword",
+        "\u{1}secretwo",
+        "\u{1}ot",
+    ] {
         assert!(!has_term(&place, word), "{word}");
         assert_eq!(has_bytes(&place, word), Vec::<String>::new(), "{word}");
     }

@@ -200,6 +200,7 @@ async fn live_and_die(files_steps: i64, source_steps: i64) -> bool {
         entity: "Note".to_owned(),
         query: WordQuery::parse("milk ", None).unwrap(),
         terms: Vec::new(),
+        circles: Vec::new(),
         after: None,
         most: 1_000,
     };

@@ -4,5 +4,7 @@ mod dynamodb;
 mod erasure;
 mod found;
 mod kills;
+mod places;
+mod ranking;
 mod speed;
 mod support;

@@ -188,6 +188,11 @@ impl Bench {
         note.until = if is_known { note.until } else { until };
     }
 
+    pub async fn add_other(&self, id: &str, title: &str) {
+        let args = [("id", id), ("title", title)].map(|(name, value)| (name.to_owned(), text(value)));
+        self.write("addOther", "ada", Attributes::from(args)).await;
+    }
+
     pub async fn share(&mut self, owner: &str, id: &str) {
         let args = Attributes::from([("id".to_owned(), text(id))]);
         self.write("share", owner, args).await;
