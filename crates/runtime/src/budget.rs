@@ -50,8 +50,8 @@ impl Turns {
 
 /// What one request has read so far, and what it may.
 #[derive(Debug)]
-pub(crate) struct ReadBudget {
-    turns: Turns,
+pub(crate) struct ReadBudget<'t> {
+    turns: &'t Turns,
     memory: Option<Arc<dyn Memory>>,
     /// When it was first asked for; what is answered at once never asks, and a clock takes time too.
     began: OnceLock<Instant>,
@@ -69,10 +69,10 @@ pub(crate) struct PageStart {
     began: Instant,
 }
 
-impl ReadBudget {
-    pub(crate) fn new(turns: &Turns, memory: Option<Arc<dyn Memory>>) -> Self {
+impl<'t> ReadBudget<'t> {
+    pub(crate) fn new(turns: &'t Turns, memory: Option<Arc<dyn Memory>>) -> Self {
         ReadBudget {
-            turns: turns.clone(),
+            turns,
             memory,
             began: OnceLock::new(),
             rows: AtomicUsize::new(0),
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
 
-    fn looked_at(turns: &Turns, rows: usize) -> ReadBudget {
+    fn looked_at(turns: &Turns, rows: usize) -> ReadBudget<'_> {
         let budget = ReadBudget::new(turns, None);
         let page = PageAnswer {
             scanned: rows,
@@ -241,7 +241,8 @@ mod tests {
             millis_per_page: 50,
             ..Bounds::USUAL
         };
-        let mut budget = ReadBudget::new(&Turns::of_this_machine(), None);
+        let turns = Turns::of_this_machine();
+        let mut budget = ReadBudget::new(&turns, None);
         let mut page = budget.start_page();
         assert!(budget.check_time("counts", &bounds).is_ok() && !budget.is_page_spent(page, &bounds));
         let earlier = Instant::now().checked_sub(Duration::from_millis(51));
@@ -266,7 +267,8 @@ mod tests {
 
     #[test]
     fn rows_that_are_kept_are_held_and_those_that_are_not_make_room() {
-        let budget = ReadBudget::new(&Turns::of_this_machine(), Some(Arc::new(Little(8_192))));
+        let turns = Turns::of_this_machine();
+        let budget = ReadBudget::new(&turns, Some(Arc::new(Little(8_192))));
         let cost = singlet_store::TableConsumed {
             table: singlet_store::Units::read(singlet_item::ReadUnits::from_halves(2)),
             ..Default::default()

@@ -60,7 +60,7 @@ pub struct Reading<'a> {
     /// What has the words of rows, where anything follows them.
     pub(crate) search: Option<&'a Arc<dyn SearchIndex>>,
     /// What the request may read.
-    pub(crate) budget: &'a ReadBudget,
+    pub(crate) budget: &'a ReadBudget<'a>,
 }
 
 /// Where a selection goes on.
@@ -237,7 +237,8 @@ impl<'a> Reading<'a> {
     }
 
     async fn got(&self, keyed: &KeyedRow<'_>) -> Result<FoundRows, RuntimeError> {
-        let mut answer = retry::retried(self.bounds(), || self.store.get(&keyed.request)).await?;
+        let request = keyed.lookup().to_request();
+        let mut answer = retry::retried(self.bounds(), || self.store.get(&request)).await?;
         Ok(FoundRows {
             rows: keyed.of_answer(&mut answer)?.into_iter().collect(),
             consumed: answer.consumed,

@@ -1,18 +1,23 @@
 //! The row that a selection names by its whole key: most reads ask for one, and it takes one get.
 
-use singlet_item::Item;
+use std::sync::LazyLock;
+
+use singlet_item::{Item, Paths, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::holds;
 use singlet_model::expression::Expr;
 use singlet_model::model::Entity;
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{GetAnswer, GetRequest};
+use singlet_store::{GetAnswer, ItemLookup};
 
 use crate::error::RuntimeError;
 use crate::keys::OneKey;
 use crate::range_rows::is_row_of;
 use crate::scope::{Attributes, Scope};
 use crate::{keys, row};
+
+/// What is asked for of an item where all of it is.
+static EVERYTHING: LazyLock<Paths> = LazyLock::new(Paths::default);
 
 /// What a selection asks for by its key.
 pub(crate) enum Keyed<'a> {
@@ -26,8 +31,9 @@ pub(crate) enum Keyed<'a> {
 
 /// A row that is asked for by its key.
 pub(crate) struct KeyedRow<'a> {
-    /// What is asked of the store.
-    pub request: GetRequest,
+    /// The attributes of its key.
+    key: Vec<(&'a str, Value)>,
+    consistent: bool,
     model: &'a Model,
     entity: &'a Entity,
     query: &'a Query,
@@ -68,12 +74,8 @@ impl<'a> Keyed<'a> {
             }
         }
         Ok(Keyed::Row(KeyedRow {
-            request: GetRequest {
-                table: model.table.name.clone(),
-                key,
-                consistent,
-                projection: query.item_projection().cloned().unwrap_or_default(),
-            },
+            key,
+            consistent,
             model,
             entity,
             query,
@@ -85,6 +87,22 @@ impl<'a> Keyed<'a> {
 }
 
 impl KeyedRow<'_> {
+    /// What is asked of a store that gives it at once.
+    pub(crate) fn lookup(&self) -> ItemLookup<'_> {
+        ItemLookup {
+            table: &self.model.table.name,
+            key: &self.key,
+            consistent: self.consistent,
+            projection: self.query.item_projection().unwrap_or(&EVERYTHING),
+        }
+    }
+
+    /// Its key, as an item.
+    pub(crate) fn key_item(&self) -> Item {
+        let key = self.key.iter();
+        key.map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
     /// The row of the item that the store has, if the meaning includes it.
     ///
     /// # Errors

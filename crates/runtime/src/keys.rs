@@ -7,8 +7,8 @@
 
 mod values;
 
+use singlet_item::Value;
 use singlet_item::key::{Form, Part};
-use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::evaluate_as;
 use singlet_model::model::{Index, KeyChoice, KeyTemplate, PartFunction};
@@ -91,13 +91,13 @@ pub(crate) fn query_ranges(
 
 /// The key of the one row that a query can answer with.
 #[derive(Clone, Debug, PartialEq)]
-pub enum OneKey {
+pub(crate) enum OneKey<'m> {
     /// It may have several.
     Several,
     /// No row can fit.
     Nothing,
-    /// The primary key, and whether it says exactly what the meaning does, as in [`CollectionRange`].
-    Key(Item, bool),
+    /// The attributes of the primary key, and whether they say exactly what the meaning does, as in [`CollectionRange`].
+    Key(Vec<(&'m str, Value)>, bool),
 }
 
 /// The primary key that a query asks for, without the detour by ranges: most reads are of one row.
@@ -105,7 +105,7 @@ pub enum OneKey {
 /// # Errors
 ///
 /// Where an expression fails.
-pub(crate) fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey, RuntimeError> {
+pub(crate) fn one_key<'m>(model: &'m Model, query: &Query, scope: Scope<'_>) -> Result<OneKey<'m>, RuntimeError> {
     if !query.is_get() {
         return Ok(OneKey::Several);
     }
@@ -114,7 +114,7 @@ pub(crate) fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<
     };
     let sort = query.sort.iter().flat_map(|sort| &sort.prefix);
     let mut asked = query.partition.iter().chain(sort);
-    let mut key = Item::new();
+    let mut key = Vec::with_capacity(place.choice.keys.len());
     let mut exact = true;
     let mut values = Vec::with_capacity(query.key_parts().count());
     for template in &place.choice.keys {
@@ -130,9 +130,9 @@ pub(crate) fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<
             }
         }
         match encode_whole(template, &values) {
-            Some(value) => key.insert(template.attribute.clone(), value),
+            Some(value) => key.push((template.attribute.as_str(), value)),
             None => return Ok(OneKey::Nothing),
-        };
+        }
     }
     Ok(match key.len() == model.table.key.len() {
         true => OneKey::Key(key, exact),

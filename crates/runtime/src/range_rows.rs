@@ -235,7 +235,7 @@ impl<'a> RangeRows<'a> {
         place: (&Model, &Entity),
         follow: Option<WholeRowFetch<'_>>,
         limit: u32,
-        (scope, budget): (Scope<'_>, &ReadBudget),
+        (scope, budget): (Scope<'_>, &ReadBudget<'_>),
     ) -> Result<Consumed, RuntimeError> {
         self.request.limit = Some(limit.max(1));
         if let Some(next) = &self.next {
@@ -268,7 +268,7 @@ impl<'a> RangeRows<'a> {
         place: (&Model, &Entity),
         follow: Option<WholeRowFetch<'_>>,
         page: PageAnswer,
-        (scope, budget): (Scope<'_>, &ReadBudget),
+        (scope, budget): (Scope<'_>, &ReadBudget<'_>),
     ) -> Result<Consumed, RuntimeError> {
         let (model, entity) = place;
         budget.take_page(&page)?;

@@ -509,11 +509,16 @@ pub fn encode_key<'v>(
 }
 
 pub(crate) fn at_path<'r>(row: &'r Attributes, path: &str) -> Option<&'r Value> {
-    if let Some(value) = row.get(path) {
+    at_path_of(|name| row.get(name), path)
+}
+
+/// [`at_path`] of a row whose attributes are asked for by their names.
+pub(crate) fn at_path_of<'r>(attribute: impl Fn(&str) -> Option<&'r Value>, path: &str) -> Option<&'r Value> {
+    if let Some(value) = attribute(path) {
         return Some(value);
     }
     let mut names = path.split('.');
-    let first = row.get(names.next()?)?;
+    let first = attribute(names.next()?)?;
     names.try_fold(first, |value, name| value.as_map()?.get(name))
 }
 

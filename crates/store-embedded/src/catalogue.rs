@@ -10,12 +10,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use singlet_item::Item;
+use singlet_item::{Item, Value};
 use singlet_keyspace::Draft;
 use singlet_store::{IndexKind, IndexSpec, KeyAttribute, Result, TableSpec};
 
 use crate::codec::{Reader, damaged};
 use crate::layout::{self, Area, IndexNumber, TableNumber};
+use crate::order;
 use crate::view::{View, from_space};
 use crate::words;
 
@@ -100,13 +101,18 @@ impl Table {
 
     /// The key of an item whose key attributes were checked.
     pub(crate) fn item_key(&self, item: &Item) -> Vec<u8> {
+        self.item_key_of(|name| item.get(name))
+    }
+
+    /// [`Table::item_key`] of values that are asked for by their names.
+    pub(crate) fn item_key_of<'v>(&self, value_of: impl Fn(&str) -> Option<&'v Value>) -> Vec<u8> {
         let mut key = layout::of_table(Area::Items, self.number);
-        let values = self
-            .partition()
-            .iter()
-            .filter_map(|attribute| item.get(&attribute.name));
-        layout::put_partition(&mut key, values);
-        layout::put_values(&mut key, self.sort(), item);
+        let partition = self.partition().iter();
+        layout::put_partition(&mut key, partition.filter_map(|attribute| value_of(&attribute.name)));
+        for attribute in self.sort() {
+            let Some(value) = value_of(&attribute.name) else { break };
+            order::put_key_value(&mut key, value);
+        }
         key
     }
 

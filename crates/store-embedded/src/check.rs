@@ -11,19 +11,28 @@ use crate::words;
 
 /// Refuses what is not the key of an item of the table.
 pub(crate) fn check_key(table: &Table, key: &Item) -> Result<()> {
+    check_key_values(table, key.len(), |name| key.get(name))
+}
+
+/// [`check_key`] of so many attributes, whose values are asked for by their names.
+pub(crate) fn check_key_values<'v>(
+    table: &Table,
+    attributes: usize,
+    value_of: impl Fn(&str) -> Option<&'v Value>,
+) -> Result<()> {
     let schema = &table.spec.key;
-    if key.len() != schema.attributes().count() {
+    if attributes != schema.attributes().count() {
         return Err(words::key_does_not_match());
     }
     for attribute in schema.attributes() {
-        let Some(value) = key.get(&attribute.name).filter(|value| attribute.key_type.takes(value)) else {
+        let Some(value) = value_of(&attribute.name).filter(|value| attribute.key_type.takes(value)) else {
             return Err(words::key_does_not_match());
         };
         if is_empty(value) {
             return Err(words::empty_key(&attribute.name, value));
         }
     }
-    check_key_sizes(schema, key)
+    check_sizes(schema, value_of)
 }
 
 /// Refuses an item without a key of the table, whatever else it has.
@@ -130,8 +139,12 @@ fn check_value(value: &Value, level: usize) -> Result<()> {
 }
 
 fn check_key_sizes(schema: &KeySchema, item: &Item) -> Result<()> {
+    check_sizes(schema, |name| item.get(name))
+}
+
+fn check_sizes<'v>(schema: &KeySchema, value_of: impl Fn(&str) -> Option<&'v Value>) -> Result<()> {
     let bytes = |attributes: &[KeyAttribute]| -> usize {
-        let values = attributes.iter().filter_map(|attribute| item.get(&attribute.name));
+        let values = attributes.iter().filter_map(|attribute| value_of(&attribute.name));
         values.map(Value::size_bytes).sum()
     };
     if bytes(&schema.partition) > PARTITION_KEY_BYTES_MAX {

@@ -60,7 +60,7 @@ use singlet_keyspace::disk::Disk;
 use singlet_keyspace::{Draft, Keyspace, Options, Snapshot};
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, ErrorKind, GetAnswer,
-    GetRequest, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage,
+    GetRequest, ItemLookup, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage,
     StreamRequest, TableChange, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest,
     TransactWriteRequest, UpdateRequest, WriteAnswer,
 };
@@ -70,6 +70,7 @@ use page::{Page, Step};
 use stream::Moment;
 use tokens::OldestToken;
 use view::{NotDone, from_space};
+use write::Asked;
 
 /// The most items that are read by their keys where they are asked for.
 const SHORT_GETS_MAX: usize = 25;
@@ -234,8 +235,8 @@ impl Store for EmbeddedStore {
         true
     }
 
-    fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {
-        Some(reads::get(self.catalogue(), &self.snapshot(), request))
+    fn get_at_once(&self, lookup: ItemLookup<'_>) -> Option<Result<GetAnswer>> {
+        Some(reads::look_up(self.catalogue(), &self.snapshot(), lookup))
     }
 
     async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
@@ -269,7 +270,12 @@ impl Store for EmbeddedStore {
     }
 
     async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
-        self.update_item(request).await
+        self.update_item(request, None).await
+    }
+
+    async fn update_shared(&self, request: &Arc<UpdateRequest>) -> Result<WriteAnswer> {
+        self.update_item(request, Some(Asked::Update(Arc::clone(request))))
+            .await
     }
 
     async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
@@ -281,7 +287,12 @@ impl Store for EmbeddedStore {
     }
 
     async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
-        self.write_transaction(request).await
+        self.write_transaction(request, &|_| None).await
+    }
+
+    async fn transact_write_shared(&self, request: &Arc<TransactWriteRequest>) -> Result<WriteAnswer> {
+        self.write_transaction(request, &|at| Some(Asked::Action(Arc::clone(request), at)))
+            .await
     }
 
     async fn create_table(&self, spec: &TableSpec) -> Result<()> {

@@ -18,7 +18,7 @@ use crate::catalogue::{Catalogue, Index, Table};
 use crate::codec::{RawItem, damaged};
 use crate::expression;
 use crate::layout::{self, Span};
-use crate::select::{Filter, Projection};
+use crate::select::{Filter, Projection, with_first};
 use crate::view::{View, from_space};
 use crate::words;
 
@@ -379,5 +379,5 @@ fn decode_keys(table: &Table, index: Option<&Index>, item: RawItem<'_>) -> Resul
     let mut names: Vec<&str> = keys.map(|key| key.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    item.decode_only(names.into_iter())
+    item.decode_only(with_first(names.into_iter()))
 }

@@ -6,12 +6,12 @@ use singlet_item::Item;
 use singlet_item::capacity::{Consistency, get_units};
 use singlet_item::limits::{BATCH_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchGetTable, Cancellation, Consumed, GetAnswer, GetRequest, Paths, Result,
-    TableConsumed, TransactGetAnswer, TransactGetRequest, Units, render,
+    BatchGetAnswer, BatchGetRequest, BatchGetTable, Cancellation, Consumed, GetAnswer, GetRequest, ItemLookup, Paths,
+    Result, TableConsumed, TransactGetAnswer, TransactGetRequest, Units, render,
 };
 
 use crate::catalogue::Catalogue;
-use crate::check::{check_key, check_values};
+use crate::check::{check_key, check_key_values, check_values};
 use crate::codec::RawItem;
 use crate::expression;
 use crate::select::{Projection, returned};
@@ -23,6 +23,19 @@ pub(crate) fn get(catalogue: &Catalogue, view: &impl View, request: &GetRequest)
     let read = read_one(catalogue, view, &request.table, &request.key, &request.projection)?;
     Ok(GetAnswer {
         consumed: read.consumed(&request.table, consistency(request.consistent)),
+        item: read.item,
+    })
+}
+
+/// [`get`] of what lies with who asks.
+pub(crate) fn look_up(catalogue: &Catalogue, view: &impl View, lookup: ItemLookup<'_>) -> Result<GetAnswer> {
+    expression::check_projection(lookup.projection)?;
+    let table = catalogue.table(view, lookup.table)?;
+    check_key_values(&table, lookup.key.len(), |name| lookup.key_value(name))?;
+    let key = table.item_key_of(|name| lookup.key_value(name));
+    let read = read_at(view, &key, lookup.projection)?;
+    Ok(GetAnswer {
+        consumed: read.consumed(lookup.table, consistency(lookup.consistent)),
         item: read.item,
     })
 }
@@ -50,7 +63,11 @@ fn read_one(catalogue: &Catalogue, view: &impl View, table: &str, key: &Item, pr
     check_values(key)?;
     let table = catalogue.table(view, table)?;
     check_key(&table, key)?;
-    let Some(bytes) = view.value(&table.item_key(key))? else {
+    read_at(view, &table.item_key(key), projection)
+}
+
+fn read_at(view: &impl View, key: &[u8], projection: &Paths) -> Result<Read> {
+    let Some(bytes) = view.value(key)? else {
         return Ok(Read {
             item: None,
             size_bytes: 0,

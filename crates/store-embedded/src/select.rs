@@ -6,7 +6,7 @@ use std::sync::Arc;
 use singlet_item::{Item, Value};
 use singlet_store::{Condition, Operand, Path, Paths, Result, Segment};
 
-use crate::codec::RawItem;
+use crate::codec::{RawItem, first_bytes};
 
 /// A condition with the attributes that it looks at, so that nothing else of an item is read for it.
 #[derive(Clone, Debug)]
@@ -17,14 +17,9 @@ pub(crate) struct Filter {
 
 impl Filter {
     pub(crate) fn new(condition: &Condition) -> Self {
-        let mut names = Vec::new();
-        condition_names(condition, &mut names);
-        let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-        names.sort_unstable();
-        names.dedup();
         Self {
+            names: looked_at(condition).into_iter().map(str::to_owned).collect(),
             condition: condition.clone(),
-            names,
         }
     }
 
@@ -33,17 +28,27 @@ impl Filter {
         self.names.iter().map(String::as_str)
     }
 
-    /// Whether it holds of an item, or of none.
-    pub(crate) fn holds(&self, item: Option<&Arc<[u8]>>) -> Result<bool> {
-        match item {
-            None => Ok(self.condition.holds(None)),
-            Some(bytes) => self.holds_of(RawItem::new(bytes)?),
-        }
-    }
-
     pub(crate) fn holds_of(&self, item: RawItem<'_>) -> Result<bool> {
-        Ok(self.condition.holds(Some(&item.decode_only(self.names())?)))
+        Ok(self.condition.holds(Some(&item.decode_only(with_first(self.names()))?)))
     }
+}
+
+/// Whether a condition holds of an item, or of none.
+pub(crate) fn condition_holds(condition: &Condition, item: Option<&Arc<[u8]>>) -> Result<bool> {
+    let Some(bytes) = item else {
+        return Ok(condition.holds(None));
+    };
+    let looked_at = RawItem::new(bytes)?.decode_only(with_first(looked_at(condition).into_iter()))?;
+    Ok(condition.holds(Some(&looked_at)))
+}
+
+/// The attributes that a condition looks at, sorted.
+fn looked_at(condition: &Condition) -> Vec<&str> {
+    let mut names = Vec::new();
+    condition_names(condition, &mut names);
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn condition_names<'c>(condition: &'c Condition, names: &mut Vec<&'c str>) {
@@ -72,8 +77,17 @@ fn operand_names<'c>(operands: impl IntoIterator<Item = &'c Operand>, names: &mu
 pub(crate) struct Projection {
     /// By the names of their attributes, as items have them.
     paths: Paths,
+    /// The first bytes of each name.
+    first: Vec<u64>,
     /// Whether only whole attributes are asked for.
     is_flat: bool,
+}
+
+/// Names with their first bytes, by which most are told apart.
+pub(crate) fn with_first<'n>(
+    names: impl ExactSizeIterator<Item = &'n str>,
+) -> impl ExactSizeIterator<Item = (&'n str, u64)> {
+    names.map(|name| (name, first_bytes(name.as_bytes())))
 }
 
 impl Projection {
@@ -92,6 +106,7 @@ impl Projection {
         };
         Some(Self {
             is_flat: paths.iter().all(|path| path.segments().is_empty()),
+            first: paths.iter().map(|path| first_bytes(path.name().as_bytes())).collect(),
             paths,
         })
     }
@@ -102,7 +117,7 @@ impl Projection {
     }
 
     pub(crate) fn of(&self, item: RawItem<'_>) -> Result<Item> {
-        let found = item.decode_only(self.names())?;
+        let found = item.decode_only(self.names().zip(self.first.iter().copied()))?;
         Ok(if self.is_flat {
             found
         } else {

@@ -11,7 +11,7 @@ use singlet_item::{Item, WriteUnits};
 use singlet_keyspace::Draft;
 use singlet_store::{
     BatchWrite, Cancellation, Condition, Consumed, DeleteRequest, ErrorKind, PutRequest, Result, StoreError,
-    TransactWrite, Units, Update, UpdateRequest,
+    TransactWrite, TransactWriteRequest, Units, Update, UpdateRequest,
 };
 
 use crate::catalogue::Table;
@@ -19,7 +19,7 @@ use crate::check::{check_key, check_put, check_updated};
 use crate::codec::{RawItem, encode_item};
 use crate::entry::{self, Entry};
 use crate::layout::{self, Area};
-use crate::select::Filter;
+use crate::select::condition_holds;
 use crate::stream::{self, Moment};
 use crate::totals;
 use crate::update;
@@ -31,7 +31,7 @@ use crate::{expiry, expression, words};
 pub(crate) struct Write {
     pub(crate) table: Arc<Table>,
     pub(crate) key: Vec<u8>,
-    condition: Option<Filter>,
+    asked: Asked,
     change: Change,
     /// Where the size of its item collection is kept, if that is bounded.
     collection: Option<Vec<u8>>,
@@ -43,16 +43,81 @@ enum Change {
         item: Arc<[u8]>,
         entries: Vec<Option<Entry>>,
     },
-    Update {
-        key: Item,
-        update: Update,
+    Update,
+    Delete,
+    Check,
+}
+
+/// What a write still needs of its request while it waits: copies, or the request itself where that is shared.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the copies in a box of their own would be one more allocation for each"
+)]
+#[derive(Clone, Debug)]
+pub(crate) enum Asked {
+    /// Copies of what its kind of write needs.
+    Own {
+        key: Option<Item>,
+        update: Option<Update>,
+        condition: Option<Condition>,
     },
-    Delete {
-        key: Item,
-    },
-    Check {
-        key: Item,
-    },
+    Update(Arc<UpdateRequest>),
+    /// The action of a transaction with that number.
+    Action(Arc<TransactWriteRequest>, usize),
+}
+
+impl Asked {
+    fn condition(&self) -> Option<&Condition> {
+        match self {
+            Self::Own { condition, .. } => condition.as_ref(),
+            Self::Update(request) => request.condition.as_ref(),
+            Self::Action(request, at) => match request.actions.get(*at)? {
+                TransactWrite::Put(put) => put.condition.as_ref(),
+                TransactWrite::Update(update) => update.condition.as_ref(),
+                TransactWrite::Delete(delete) => delete.condition.as_ref(),
+                TransactWrite::Check { condition, .. } => Some(condition),
+            },
+        }
+    }
+
+    /// The key of an item that is not given whole.
+    fn key(&self) -> Option<&Item> {
+        match self {
+            Self::Own { key, .. } => key.as_ref(),
+            Self::Update(request) => Some(&request.key),
+            Self::Action(request, at) => match request.actions.get(*at)? {
+                TransactWrite::Put(_) => None,
+                TransactWrite::Update(UpdateRequest { key, .. })
+                | TransactWrite::Delete(DeleteRequest { key, .. })
+                | TransactWrite::Check { key, .. } => Some(key),
+            },
+        }
+    }
+
+    fn update(&self) -> Option<&Update> {
+        match self {
+            Self::Own { update, .. } => update.as_ref(),
+            Self::Update(request) => Some(&request.update),
+            Self::Action(request, at) => match request.actions.get(*at)? {
+                TransactWrite::Update(update) => Some(&update.update),
+                TransactWrite::Put(_) | TransactWrite::Delete(_) | TransactWrite::Check { .. } => None,
+            },
+        }
+    }
+
+    /// Copies of a condition, and of the key that it is about where no item is given.
+    fn copied(key: Option<&Item>, condition: Option<&Condition>) -> Self {
+        Self::Own {
+            key: key.cloned(),
+            update: None,
+            condition: condition.cloned(),
+        }
+    }
+}
+
+/// A write that cannot be without its request.
+fn not_asked() -> StoreError {
+    StoreError::unavailable("a write has lost its request")
 }
 
 /// What a write is about to do.
@@ -108,8 +173,8 @@ pub(crate) fn decode(item: Option<&Arc<[u8]>>) -> Result<Option<Item>> {
 }
 
 impl Write {
-    pub(crate) fn put(table: Arc<Table>, request: &PutRequest) -> Result<Self> {
-        Self::put_item(table, &request.item, request.condition.as_ref())
+    fn put(table: Arc<Table>, request: &PutRequest, shared: Option<Asked>) -> Result<Self> {
+        Self::put_item(table, &request.item, request.condition.as_ref(), shared)
     }
 
     /// [`Write::put`] of what its condition allows in what everybody sees; else nothing is made of it.
@@ -118,65 +183,68 @@ impl Write {
         request: &PutRequest,
         view: &impl View,
     ) -> std::result::Result<Self, Refusal> {
-        let condition = filter(request.condition.as_ref())?;
+        check_form(request.condition.as_ref())?;
         check_put(&table, &request.item)?;
-        check_condition(condition.as_ref(), view, || table.item_key(&request.item))?;
+        check_condition(request.condition.as_ref(), view, || table.item_key(&request.item))?;
         let change = put_change(&table, encode_item(&request.item).into())?;
-        Ok(Self::new(table, &request.item, condition, change))
+        let asked = Asked::copied(None, request.condition.as_ref());
+        Ok(Self::new(table, &request.item, asked, change))
     }
 
-    fn put_item(table: Arc<Table>, item: &Item, condition: Option<&Condition>) -> Result<Self> {
-        let condition = filter(condition)?;
+    fn put_item(table: Arc<Table>, item: &Item, condition: Option<&Condition>, shared: Option<Asked>) -> Result<Self> {
+        check_form(condition)?;
         check_put(&table, item)?;
         let change = put_change(&table, encode_item(item).into())?;
-        Ok(Self::new(table, item, condition, change))
+        let asked = shared.unwrap_or_else(|| Asked::copied(None, condition));
+        Ok(Self::new(table, item, asked, change))
     }
 
-    pub(crate) fn update(table: Arc<Table>, request: &UpdateRequest) -> Result<Self> {
+    pub(crate) fn update(table: Arc<Table>, request: &UpdateRequest, shared: Option<Asked>) -> Result<Self> {
         expression::check_update(&request.update)?;
-        let condition = filter(request.condition.as_ref())?;
+        check_form(request.condition.as_ref())?;
         update::check(&table.spec.key, &request.update)?;
         check_key(&table, &request.key)?;
-        let change = Change::Update {
-            key: request.key.clone(),
-            update: request.update.clone(),
-        };
-        Ok(Self::new(table, &request.key, condition, change))
+        let asked = shared.unwrap_or_else(|| Asked::Own {
+            key: Some(request.key.clone()),
+            update: Some(request.update.clone()),
+            condition: request.condition.clone(),
+        });
+        Ok(Self::new(table, &request.key, asked, Change::Update))
     }
 
-    pub(crate) fn delete(table: Arc<Table>, request: &DeleteRequest) -> Result<Self> {
-        Self::delete_key(table, &request.key, request.condition.as_ref())
+    pub(crate) fn delete(table: Arc<Table>, request: &DeleteRequest, shared: Option<Asked>) -> Result<Self> {
+        Self::delete_key(table, &request.key, request.condition.as_ref(), shared)
     }
 
-    fn delete_key(table: Arc<Table>, key: &Item, condition: Option<&Condition>) -> Result<Self> {
-        let condition = filter(condition)?;
+    fn delete_key(table: Arc<Table>, key: &Item, condition: Option<&Condition>, shared: Option<Asked>) -> Result<Self> {
+        check_form(condition)?;
         check_key(&table, key)?;
-        let change = Change::Delete { key: key.clone() };
-        Ok(Self::new(table, key, condition, change))
+        let asked = shared.unwrap_or_else(|| Asked::copied(Some(key), condition));
+        Ok(Self::new(table, key, asked, Change::Delete))
     }
 
     pub(crate) fn batched(table: Arc<Table>, write: &BatchWrite) -> Result<Self> {
         match write {
-            BatchWrite::Put { item, .. } => Self::put_item(table, item, None),
-            BatchWrite::Delete { key, .. } => Self::delete_key(table, key, None),
+            BatchWrite::Put { item, .. } => Self::put_item(table, item, None, None),
+            BatchWrite::Delete { key, .. } => Self::delete_key(table, key, None, None),
         }
     }
 
-    pub(crate) fn action(table: Arc<Table>, action: &TransactWrite) -> Result<Self> {
+    pub(crate) fn action(table: Arc<Table>, action: &TransactWrite, shared: Option<Asked>) -> Result<Self> {
         match action {
-            TransactWrite::Put(put) => Self::put(table, put),
-            TransactWrite::Update(update) => Self::update(table, update),
-            TransactWrite::Delete(delete) => Self::delete(table, delete),
+            TransactWrite::Put(put) => Self::put(table, put, shared),
+            TransactWrite::Update(update) => Self::update(table, update, shared),
+            TransactWrite::Delete(delete) => Self::delete(table, delete, shared),
             TransactWrite::Check { key, condition, .. } => {
-                let condition = filter(Some(condition))?;
+                check_form(Some(condition))?;
                 check_key(&table, key)?;
-                let change = Change::Check { key: key.clone() };
-                Ok(Self::new(table, key, condition, change))
+                let asked = shared.unwrap_or_else(|| Asked::copied(Some(key), Some(condition)));
+                Ok(Self::new(table, key, asked, Change::Check))
             }
         }
     }
 
-    fn new(table: Arc<Table>, key: &Item, condition: Option<Filter>, change: Change) -> Self {
+    fn new(table: Arc<Table>, key: &Item, asked: Asked, change: Change) -> Self {
         let collection = table.has_local_index().then(|| {
             let mut collection = layout::of_table(Area::Collections, table.number);
             let values = table
@@ -189,7 +257,7 @@ impl Write {
         Self {
             key: table.item_key(key),
             table,
-            condition,
+            asked,
             change,
             collection,
         }
@@ -205,12 +273,12 @@ impl Write {
                 let decoded = RawItem::new(item)?.decode()?;
                 check_put(&table, &decoded)?;
                 let change = put_change(&table, Arc::clone(item))?;
-                Ok(Self::new(table, &decoded, self.condition, change))
+                Ok(Self::new(table, &decoded, self.asked, change))
             }
-            Change::Update { key, .. } | Change::Delete { key } | Change::Check { key } => {
-                check_key(&table, key)?;
-                let key = key.clone();
-                Ok(Self::new(table, &key, self.condition, self.change))
+            Change::Update | Change::Delete | Change::Check => {
+                let key = self.asked.key().ok_or_else(not_asked)?.clone();
+                check_key(&table, &key)?;
+                Ok(Self::new(table, &key, self.asked, self.change))
             }
         }
     }
@@ -222,15 +290,15 @@ impl Write {
                 let entries = entries.iter().flatten();
                 item.len() + entries.map(|entry| entry.key.len() + entry.bytes.len()).sum::<usize>()
             }
-            Change::Update { update, .. } => {
+            Change::Update => self.asked.update().map_or(0, |update| {
                 let values = update
                     .add
                     .iter()
                     .chain(&update.delete)
                     .map(|(_, value)| value.size_bytes());
                 values.sum::<usize>() + set_bytes(update)
-            }
-            Change::Delete { .. } | Change::Check { .. } => 0,
+            }),
+            Change::Delete | Change::Check => 0,
         };
         self.key.len() + held
     }
@@ -245,22 +313,23 @@ impl Write {
 
     /// Refuses it where its condition does not hold in what everybody sees: nobody has to wait for that.
     pub(crate) fn precheck(&self, view: &impl View) -> std::result::Result<(), Refusal> {
-        check_condition(self.condition.as_ref(), view, || &self.key)
+        check_condition(self.asked.condition(), view, || &self.key)
     }
 
     /// What it would do.
     pub(crate) fn evaluate(&self, view: &impl View) -> std::result::Result<Outcome, Refusal> {
         let old = view.value(&self.key)?.map(singlet_keyspace::Bytes::into_shared);
-        if let Some(condition) = &self.condition
-            && !condition.holds(old.as_ref())?
+        if let Some(condition) = self.asked.condition()
+            && !condition_holds(condition, old.as_ref())?
         {
             return Err(Refusal::Condition(old));
         }
         let new = match &self.change {
             Change::Put { item, .. } => Some(Arc::clone(item)),
-            Change::Delete { .. } => None,
-            Change::Check { .. } => old.clone(),
-            Change::Update { key, update } => {
+            Change::Delete => None,
+            Change::Check => old.clone(),
+            Change::Update => {
+                let (key, update) = self.asked.key().zip(self.asked.update()).ok_or_else(not_asked)?;
                 let before = decode(old.as_ref())?.unwrap_or_else(|| key.clone());
                 let after = update.applied(&before)?;
                 check_updated(&self.table, &before, &after)?;
@@ -315,7 +384,7 @@ fn put_change(table: &Table, item: Arc<[u8]>) -> Result<Change> {
 
 /// Refuses what a condition does not allow of the item under a key.
 fn check_condition<K: AsRef<[u8]>>(
-    condition: Option<&Filter>,
+    condition: Option<&Condition>,
     view: &impl View,
     key: impl FnOnce() -> K,
 ) -> std::result::Result<(), Refusal> {
@@ -323,19 +392,17 @@ fn check_condition<K: AsRef<[u8]>>(
         return Ok(());
     };
     let old = view.value(key().as_ref())?.map(singlet_keyspace::Bytes::into_shared);
-    match condition.holds(old.as_ref())? {
+    match condition_holds(condition, old.as_ref())? {
         true => Ok(()),
         false => Err(Refusal::Condition(old)),
     }
 }
 
-fn filter(condition: Option<&Condition>) -> Result<Option<Filter>> {
-    condition
-        .map(|condition| {
-            expression::check_condition("ConditionExpression", condition)?;
-            Ok(Filter::new(condition))
-        })
-        .transpose()
+/// Refuses a condition that is none.
+fn check_form(condition: Option<&Condition>) -> Result<()> {
+    condition.map_or(Ok(()), |condition| {
+        expression::check_condition("ConditionExpression", condition)
+    })
 }
 
 fn set_bytes(update: &Update) -> usize {

@@ -19,7 +19,7 @@ use crate::select::project;
 use crate::stream::Moment;
 use crate::tokens::Once;
 use crate::words;
-use crate::write::{Outcome, Refusal, Write, decode};
+use crate::write::{Asked, Outcome, Refusal, Write, decode};
 
 impl EmbeddedStore {
     pub(crate) async fn put_item(&self, request: &PutRequest) -> Result<WriteAnswer> {
@@ -33,16 +33,17 @@ impl EmbeddedStore {
     pub(crate) async fn delete_item(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
         check_values(&request.key)?;
         let snapshot = self.snapshot();
-        let write = Write::delete(self.catalogue().table(&snapshot, &request.table)?, request)?;
+        let write = Write::delete(self.catalogue().table(&snapshot, &request.table)?, request, None)?;
         write.precheck(&snapshot).map_err(Refusal::into_error)?;
         let (outcome, consumed) = self.write_one(write).await?;
         answer_old(request.return_old, &outcome, consumed)
     }
 
-    pub(crate) async fn update_item(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
+    /// `shared` is where the request lies for as long as it is needed, if it does.
+    pub(crate) async fn update_item(&self, request: &UpdateRequest, shared: Option<Asked>) -> Result<WriteAnswer> {
         check_values(&request.key)?;
         let snapshot = self.snapshot();
-        let write = Write::update(self.catalogue().table(&snapshot, &request.table)?, request)?;
+        let write = Write::update(self.catalogue().table(&snapshot, &request.table)?, request, shared)?;
         write.precheck(&snapshot).map_err(Refusal::into_error)?;
         let (outcome, consumed) = self.write_one(write).await?;
         let part = |item: Option<Item>| {
@@ -119,9 +120,14 @@ impl EmbeddedStore {
         })
     }
 
-    pub(crate) async fn write_transaction(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
+    /// `shared` is where an action lies for as long as it is needed, if it does, by its number.
+    pub(crate) async fn write_transaction(
+        &self,
+        request: &TransactWriteRequest,
+        shared: &(dyn Fn(usize) -> Option<Asked> + Sync),
+    ) -> Result<WriteAnswer> {
         render::check_transact_write(request)?;
-        let writes = self.check_actions(request)?;
+        let writes = self.check_actions(request, shared)?;
         let once = Once::of(request);
         let oldest = Arc::clone(&self.inner.oldest_token);
         let weight = writes.iter().map(Write::weight_bytes).sum();
@@ -153,11 +159,15 @@ impl EmbeddedStore {
     }
 
     /// What of a transaction is wrong whatever the items are.
-    fn check_actions(&self, request: &TransactWriteRequest) -> Result<Vec<Write>> {
+    fn check_actions(
+        &self,
+        request: &TransactWriteRequest,
+        shared: &dyn Fn(usize) -> Option<Asked>,
+    ) -> Result<Vec<Write>> {
         let snapshot = self.snapshot();
         let mut checked = Vec::with_capacity(request.actions.len());
         let (mut seen, mut bytes) = (BTreeSet::new(), 0);
-        for action in &request.actions {
+        for (at, action) in request.actions.iter().enumerate() {
             let (name, item) = match action {
                 TransactWrite::Put(put) => (&put.table, &put.item),
                 TransactWrite::Update(update) if update.update.is_empty() => {
@@ -169,7 +179,7 @@ impl EmbeddedStore {
             };
             check_values(item)?;
             let table = self.catalogue().table(&snapshot, name)?;
-            match Write::action(table, action) {
+            match Write::action(table, action, shared(at)) {
                 Ok(write) => {
                     if !seen.insert(write.key.clone()) {
                         return Err(words::invalid(

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 
 use crate::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage, StreamRequest,
-    TableChange, TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
-    UpdateRequest, WriteAnswer,
+    ItemLookup, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage,
+    StreamRequest, TableChange, TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest,
+    TransactWriteRequest, UpdateRequest, WriteAnswer,
 };
 
 macro_rules! passed_on {
@@ -47,13 +47,13 @@ macro_rules! passed_on {
                 self.passes_at_once() && self.beneath().gives_at_once()
             }
 
-            fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {
+            fn get_at_once(&self, lookup: ItemLookup<'_>) -> Option<Result<GetAnswer>> {
                 if !self.passes_at_once() {
                     return None;
                 }
                 match self.refusal() {
                     Some(refusal) => Some(Err(refusal)),
-                    None => self.beneath().get_at_once(request),
+                    None => self.beneath().get_at_once(lookup),
                 }
             }
 

@@ -44,8 +44,8 @@ pub use error::{Cancellation, ErrorKind, StoreError};
 pub use key_range::{KeyRange, SortRange};
 pub use layer::StoreLayer;
 pub use request::{
-    BatchGetRequest, BatchGetTable, BatchWrite, BatchWriteRequest, DeleteRequest, Direction, GetRequest, PutRequest,
-    QueryRequest, ScanRequest, ScanSegment, Select, TransactGet, TransactGetRequest, TransactWrite,
+    BatchGetRequest, BatchGetTable, BatchWrite, BatchWriteRequest, DeleteRequest, Direction, GetRequest, ItemLookup,
+    PutRequest, QueryRequest, ScanRequest, ScanSegment, Select, TransactGet, TransactGetRequest, TransactWrite,
     TransactWriteRequest, UpdateRequest, UpdateReturn,
 };
 pub use stream::{STREAM_PAGE_RECORDS_MAX, StreamEvent, StreamPage, StreamPosition, StreamRecord, StreamRequest};
@@ -56,6 +56,8 @@ pub use table::{
 pub use update::{SetOperand, SetValue, Update};
 
 pub use singlet_item::{Path, Paths, Segment};
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -78,8 +80,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// The same where nobody has to wait for it, as a plain call. None where the answer may take a while, or where what lies in front
     /// of a store must see every call: then [`Store::get`] answers.
-    fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {
-        let _ = request;
+    fn get_at_once(&self, lookup: ItemLookup<'_>) -> Option<Result<GetAnswer>> {
+        let _ = lookup;
         None
     }
 
@@ -101,6 +103,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Changes attributes of one item, which is created if it is not there.
     async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer>;
 
+    /// [`Store::update`] of a request that its owner shares: who keeps it until it is done takes no copy.
+    async fn update_shared(&self, request: &Arc<UpdateRequest>) -> Result<WriteAnswer> {
+        self.update(request).await
+    }
+
     /// Deletes one item. Deleting what is not there succeeds.
     async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer>;
 
@@ -110,6 +117,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Does up to 100 actions, all or none.
     async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer>;
+
+    /// [`Store::transact_write`] of a request that its owner shares, as [`Store::update_shared`].
+    async fn transact_write_shared(&self, request: &Arc<TransactWriteRequest>) -> Result<WriteAnswer> {
+        self.transact_write(request).await
+    }
 
     /// Creates a table, waits (within a bound) until it can be used, and sets its TTL attribute.
     async fn create_table(&self, spec: &TableSpec) -> Result<()>;

@@ -2,7 +2,7 @@
 
 use crate::{Condition, KeyRange, Paths, Update};
 use serde::{Deserialize, Serialize};
-use singlet_item::Item;
+use singlet_item::{Item, Value};
 
 /// Read one item.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,6 +16,38 @@ pub struct GetRequest {
     /// The paths to return; all, if empty.
     #[serde(with = "crate::paths")]
     pub projection: Paths,
+}
+
+/// One item by its key, for a store that gives it at once: what is asked lies with who asks, so that nothing is copied to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemLookup<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// The key attributes of the item, each once.
+    pub key: &'a [(&'a str, Value)],
+    /// Whether the read sees every write acknowledged before it.
+    pub consistent: bool,
+    /// The paths to return; all, if empty.
+    pub projection: &'a Paths,
+}
+
+impl ItemLookup<'_> {
+    /// The value of a key attribute.
+    pub fn key_value(&self, name: &str) -> Option<&Value> {
+        let known = self.key.iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| value)
+    }
+
+    /// The same for a store that has to be waited for.
+    pub fn to_request(&self) -> GetRequest {
+        let key = self.key.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        GetRequest {
+            table: self.table.to_owned(),
+            key: key.collect(),
+            consistent: self.consistent,
+            projection: Paths::clone(self.projection),
+        }
+    }
 }
 
 /// Read up to 100 items, of one or several tables.

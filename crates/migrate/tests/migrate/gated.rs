@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use singlet_migrate::{GATE_BEAT, behind_gate};
 use singlet_runtime::{Engine, Migration, MigrationPhase};
-use singlet_store::GetRequest;
+use singlet_store::{GetRequest, ItemLookup};
 
 use super::pairs::{OLD, PAIRS};
 use super::support::{Table, migrated, old_table, options};
@@ -24,7 +24,17 @@ async fn told_when(engine: &Engine, table: &Table, is_let_through: bool) -> Opti
     };
     for _ in 0..100 {
         let asked = engine.store().get(&request).await;
-        let at_once = engine.store().get_at_once(&request);
+        let key: Vec<(&str, _)> = request
+            .key
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.clone()))
+            .collect();
+        let at_once = engine.store().get_at_once(ItemLookup {
+            table: &request.table,
+            key: &key,
+            consistent: false,
+            projection: &request.projection,
+        });
         if asked.is_ok() == is_let_through {
             assert!(at_once.is_none_or(|at_once| at_once.is_ok() == is_let_through));
             return asked.err().and_then(|error| error.told());

@@ -183,16 +183,16 @@ async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<WholeRows>
         match reading.keyed()? {
             Keyed::Several => return Ok(None),
             Keyed::Nothing => keyed.push(None),
-            Keyed::Row(row) => keyed.push(Some(row)),
+            Keyed::Row(row) => keyed.push(Some((row.key_item(), row))),
         }
     }
-    let keys: BTreeSet<&Item> = keyed.iter().flatten().map(|row| &row.request.key).collect();
+    let keys: BTreeSet<&Item> = keyed.iter().flatten().map(|(key, _)| key).collect();
     let keys: Vec<Item> = keys.into_iter().cloned().collect();
     let (model, consistent) = (first.model, first.consistent);
     let (items, consumed) = batch_get(first.store, first.bounds(), &model.table.name, &keys, consistent).await?;
     let items: HashMap<Item, Item> = items.into_iter().map(|item| (table_key(model, &item), item)).collect();
     let rows = keyed.iter().map(|row| {
-        let found = row.as_ref().and_then(|row| Some((row, items.get(&row.request.key)?)));
+        let found = row.as_ref().and_then(|(key, row)| Some((row, items.get(key)?)));
         let kept = found.map(|(row, item)| row.of_whole_item(item.clone())).transpose()?;
         Ok(WholeRows {
             rows: kept.flatten().into_iter().collect(),

@@ -34,7 +34,7 @@ pub(super) struct ReadCall<'a> {
     pub(super) args: &'a Attributes,
     pub(super) request: &'a Request,
     pub(super) bound: Attributes,
-    pub(super) budget: ReadBudget,
+    pub(super) budget: ReadBudget<'a>,
     pub(super) consumed: Consumed,
     pub(super) watched: Option<&'a Watched>,
     /// For who watches: when time is the next to change one of the rows.
@@ -46,7 +46,7 @@ impl<'a> ReadCall<'a> {
         engine: &'a Engine,
         asked: &'a CheckedRequest<'a>,
         request: &'a Request,
-        budget: ReadBudget,
+        budget: ReadBudget<'a>,
     ) -> Self {
         ReadCall {
             engine,

@@ -65,7 +65,7 @@ impl ReadCall<'_> {
         {
             Keyed::Several => return Ok(None),
             Keyed::Nothing => None,
-            Keyed::Row(keyed) => match self.engine.store.get_at_once(&keyed.request) {
+            Keyed::Row(keyed) => match self.engine.store.get_at_once(keyed.lookup()) {
                 Some(Ok(mut answer)) => {
                     let row = keyed.of_answer(&mut answer)?;
                     self.consumed = answer.consumed;

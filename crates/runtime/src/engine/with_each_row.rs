@@ -60,7 +60,10 @@ impl<'a> ReadCall<'a> {
             let mut scope = self.scope();
             scope.row = Some(row);
             let key = match keys::one_key(model, query, scope)? {
-                OneKey::Key(key, _) => Some(key),
+                OneKey::Key(key, _) => {
+                    let key = key.into_iter().map(|(name, value)| (name.to_owned(), value));
+                    Some(key.collect::<Item>())
+                }
                 OneKey::Nothing | OneKey::Several => None,
             };
             once.extend(key.clone());

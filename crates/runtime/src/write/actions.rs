@@ -1,6 +1,7 @@
 //! The actions that the changes of rows become: what is put, updated, deleted and checked, and under which conditions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::model::{Entity, IndexEntry, Step, Stored};
@@ -54,10 +55,10 @@ impl<'a> Attempt<'a> {
             let Some(row) = row::lapsed_once(entity, &row::decode_as_stored(entity, item)?, self.scope(None))? else {
                 continue;
             };
-            let mut lapsed = Touched::new(entity, touched.key.clone(), touched.named.clone());
+            let mut lapsed = Touched::new(entity, touched.key.clone(), Arc::clone(&touched.named));
             lapsed.before = Before::Read {
                 item: Some(item.clone()),
-                row: Some(row.clone()),
+                row: Some(Arc::new(row.clone())),
             };
             let actions = self.lapse_of(lapsed, row)?;
             send::send_actions(self.operation, actions, false, &mut self.consumed).await?;
@@ -72,7 +73,7 @@ impl<'a> Attempt<'a> {
         mut lapsed: Touched<'a>,
         row: Attributes,
     ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
-        lapsed.after = Some(row::complete_row(lapsed.entity, row, self.scope(None))?);
+        lapsed.after = Some(Arc::new(row::complete_row(lapsed.entity, row, self.scope(None))?));
         lapsed.change = TouchedChange::Update;
         lapsed.used.whole = true;
         self.update_of(&lapsed, lapsed.key.clone(), Vec::new())
@@ -276,19 +277,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<WriteAction<'a>, AttemptStop> {
         let model = self.operation.model;
         let entity = touched.entity;
-        let follows = !entity.index.is_empty() || entity.expires.is_some();
-        // As far as it is known, for what follows from it.
-        let mut row = Attributes::new();
-        if follows || entity.attributes.iter().any(|attribute| attribute.is.is_some()) {
-            row.clone_from(touched.known());
-            for (name, value) in &touched.edits.set {
-                match value {
-                    Some(value) => row.insert(name.clone(), value.clone()),
-                    None => row.remove(name),
-                };
-            }
-        }
-        let known = |name: &str| touched.known().contains_key(name) || touched.edits.sets(name);
+        let mut row = PartlyKnownRow::of(touched);
         let mut update = Update::new();
         let mut put = |name: &str, value: Option<Value>| match value {
             Some(value) => update
@@ -309,14 +298,9 @@ impl<'a> Attempt<'a> {
                 continue;
             };
             let sources = is.attributes();
-            if sources.iter().any(|name| touched_names.contains(*name))
-                && sources.iter().all(|name| known(name) || row.contains_key(*name))
-            {
-                let value = self.computed_as(is, &attribute.ty, &row)?;
-                match &value {
-                    Some(value) => row.insert(attribute.name.clone(), value.clone()),
-                    None => row.remove(&attribute.name),
-                };
+            if sources.iter().any(|name| touched_names.contains(*name)) && sources.iter().all(|name| row.knows(name)) {
+                let value = self.computed_as(is, &attribute.ty, row.whole())?;
+                row.follows(&attribute.name, value.clone());
                 touched_names.insert(&attribute.name);
                 if attribute.stored != Stored::No {
                     put(stored_name(&attribute.stored, &attribute.name), value);
@@ -324,14 +308,14 @@ impl<'a> Attempt<'a> {
             }
         }
         for entry in &entity.index {
-            for (name, value) in self.entry_keys(entity, entry, &row, &touched_names)? {
-                put(&name, value);
+            for (name, value) in self.entry_keys(entity, entry, &mut row, &touched_names)? {
+                put(name, value);
             }
         }
         if let (Some(ttl), Some(expires)) = (&model.table.ttl, &entity.expires)
             && expires.attributes().iter().any(|name| touched_names.contains(*name))
         {
-            let seconds = row::expiry_of(model, entity, &row, self.scope(None))?;
+            let seconds = row::expiry_of(model, entity, row.whole(), self.scope(None))?;
             put(ttl, seconds.map(|seconds| Value::N(Number::from(seconds))));
         }
         for (name, number) in &touched.edits.add {
@@ -348,13 +332,13 @@ impl<'a> Attempt<'a> {
     }
 
     /// The key attributes of an index that follow from what changes; those of a template that is not complete are removed.
-    pub(crate) fn entry_keys(
+    fn entry_keys<'e>(
         &self,
         entity: &Entity,
-        entry: &IndexEntry,
-        row: &Attributes,
+        entry: &'e IndexEntry,
+        row: &mut PartlyKnownRow<'_>,
         touched: &BTreeSet<&str>,
-    ) -> Result<Vec<(String, Option<Value>)>, AttemptStop> {
+    ) -> Result<Vec<(&'e str, Option<Value>)>, AttemptStop> {
         let choices = entry.choices();
         let conditional = choices.iter().any(|choice| choice.when.is_some());
         let involved = choices.iter().any(|choice| {
@@ -368,9 +352,12 @@ impl<'a> Attempt<'a> {
         if !involved {
             return Ok(Vec::new());
         }
-        let chosen = row::template_choice(choices, row, self.scope(None))?;
-        let lookup = |path: &str| row::at_path(row, path);
-        let mut keys: Vec<(String, Option<Value>)> = Vec::new();
+        let chosen = match conditional {
+            true => row::template_choice(choices, row.whole(), self.scope(None))?,
+            false => choices.first(),
+        };
+        let lookup = |path: &str| row::at_path_of(|name| row.attribute(name), path);
+        let mut keys: Vec<(&'e str, Option<Value>)> = Vec::new();
         for template in choices.iter().flat_map(|choice| &choice.keys) {
             let own = entity.attribute(&template.attribute).is_some();
             let follows = conditional || template.parts.iter().any(|part| touched.contains(part.root()));
@@ -389,7 +376,7 @@ impl<'a> Attempt<'a> {
                 Some(current) => row::encode_key(entity, current, &lookup)?,
                 None => None,
             };
-            keys.push((template.attribute.clone(), value));
+            keys.push((&template.attribute, value));
         }
         Ok(keys)
     }
@@ -440,6 +427,62 @@ impl<'a> Attempt<'a> {
             },
         );
         Ok(actions)
+    }
+}
+
+/// A row that was not read, as far as it is known by its key and by what is set in it: what follows from it is made of that.
+struct PartlyKnownRow<'t> {
+    known: &'t Attributes,
+    set: &'t BTreeMap<&'t str, Option<Value>>,
+    /// Both as one row, once somebody needs it; then what follows from it is there too.
+    whole: Option<Attributes>,
+}
+
+impl<'t> PartlyKnownRow<'t> {
+    fn of<'a: 't>(touched: &'t Touched<'a>) -> Self {
+        PartlyKnownRow {
+            known: touched.known(),
+            set: &touched.edits.set,
+            whole: None,
+        }
+    }
+
+    fn attribute(&self, name: &str) -> Option<&Value> {
+        match (&self.whole, self.set.get(name)) {
+            (Some(whole), _) => whole.get(name),
+            (None, Some(value)) => value.as_ref(),
+            (None, None) => self.known.get(name),
+        }
+    }
+
+    /// Whether it is known what the attribute becomes, be it nothing.
+    fn knows(&self, name: &str) -> bool {
+        self.set.contains_key(name) || self.known.contains_key(name) || self.attribute(name).is_some()
+    }
+
+    fn whole(&mut self) -> &Attributes {
+        self.whole_mut()
+    }
+
+    fn whole_mut(&mut self) -> &mut Attributes {
+        self.whole.get_or_insert_with(|| {
+            let mut whole = self.known.clone();
+            for (name, value) in self.set {
+                match value {
+                    Some(value) => whole.insert((*name).to_owned(), value.clone()),
+                    None => whole.remove(*name),
+                };
+            }
+            whole
+        })
+    }
+
+    /// An attribute is computed of the others.
+    fn follows(&mut self, name: &str, value: Option<Value>) {
+        match value {
+            Some(value) => self.whole_mut().insert(name.to_owned(), value),
+            None => self.whole_mut().remove(name),
+        };
     }
 }
 

@@ -1,6 +1,7 @@
 //! The end of an attempt: everything is sent at once, and the answer is what rows become.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::expression::{Expr, ExprKind};
@@ -47,7 +48,7 @@ impl<'a> Attempt<'a> {
             // A row that ends with this change is answered all the same.
             let row =
                 row::decode_even_expired(self.operation.model, self.touched(*at)?.entity, &item, self.scope(None))?;
-            self.touched_mut(*at)?.after = Some(row);
+            self.touched_mut(*at)?.after = Some(Arc::new(row));
             return self.answer().await;
         }
         let written = match self.answers {
@@ -146,10 +147,9 @@ impl<'a> Attempt<'a> {
             return Ok(Attributes::new());
         };
         let touched = self.touched(first.at)?;
-        let row = touched.after.as_ref().or(touched.row());
-        let mut row = row
-            .ok_or_else(|| internal_mistake("what is answered is not there"))?
-            .clone();
+        let row = touched.row_after();
+        let row = row.ok_or_else(|| internal_mistake("what is answered is not there"))?;
+        let mut row = Attributes::clone(row);
         for (name, value) in &touched.key {
             row.entry(name.clone()).or_insert_with(|| value.clone());
         }
@@ -174,7 +174,7 @@ impl<'a> Attempt<'a> {
             Return::Usual => match self.first {
                 Some(first) => {
                     let touched = self.touched(first.at)?;
-                    let row = touched.after.as_ref().or(touched.row());
+                    let row = touched.row_after();
                     let row = row.ok_or_else(|| internal_mistake("what is answered is not there"))?;
                     Some(row::as_value(row))
                 }

@@ -1,5 +1,7 @@
 //! What was sent to a write, checked against its arguments.
 
+use std::borrow::Cow;
+
 use singlet_item::Value;
 use singlet_model::evaluate::evaluate;
 use singlet_model::model::{Argument, Step, StepKind, Write};
@@ -12,11 +14,11 @@ use crate::scope::{Attributes, Scope};
 use crate::values;
 
 /// The arguments, with defaults filled in. Null stays where `patch` clears an attribute.
-pub(super) fn checked_inputs(
+pub(super) fn checked_inputs<'r>(
     engine: &Engine,
     write: &Write,
-    request: &WriteRequest,
-) -> Result<Attributes, RuntimeError> {
+    request: &'r WriteRequest,
+) -> Result<Cow<'r, Attributes>, RuntimeError> {
     let known = |name: &str| write.args.iter().find(|arg| arg.name == name);
     if let Some(unknown) = request.args.keys().find(|name| known(name).is_none()) {
         return Err(RuntimeError::Request(format!(
@@ -24,22 +26,23 @@ pub(super) fn checked_inputs(
             write.name
         )));
     }
-    let mut args = Attributes::new();
+    // Most of what is sent is spelled as it is stored.
+    let mut args = Cow::Borrowed(&request.args);
     for arg in &write.args {
         match request.args.get(&arg.name) {
-            Some(Value::Null) if clears(engine, write, arg) => {
-                args.insert(arg.name.clone(), Value::Null);
-            }
-            Some(Value::Null) | None => {
-                if let Some(value) = missing(engine, write, arg, request)? {
-                    args.insert(arg.name.clone(), value);
-                }
-            }
+            Some(Value::Null) if clears(engine, write, arg) => {}
+            sent @ (Some(Value::Null) | None) => match missing(engine, write, arg, request)? {
+                Some(value) => drop(args.to_mut().insert(arg.name.clone(), value)),
+                None if sent.is_some() => drop(args.to_mut().remove(&arg.name)),
+                None => {}
+            },
             Some(value) => {
-                let value = values::checked(value, &arg.ty).map_err(|invalid| {
+                let value = values::as_stored(value, &arg.ty).map_err(|invalid| {
                     RuntimeError::Request(format!("the argument `{}` is wrong: {invalid}", arg.name))
                 })?;
-                args.insert(arg.name.clone(), value);
+                if let Cow::Owned(value) = value {
+                    args.to_mut().insert(arg.name.clone(), value);
+                }
             }
         }
     }

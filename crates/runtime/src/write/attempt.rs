@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::evaluate::evaluate_as;
@@ -80,7 +81,7 @@ pub(super) struct Attempt<'a> {
     pub not_passed_over: NotPassedOver,
     pub version_checked: bool,
     /// What it may read of rows that no key names.
-    budget: ReadBudget,
+    budget: ReadBudget<'a>,
     pub consumed: Consumed,
 }
 
@@ -220,7 +221,7 @@ impl<'a> Attempt<'a> {
                         let mut list = Vec::new();
                         for at in self.found_rows(entity, selection, found, most).await? {
                             self.note(at, &plan.used)?;
-                            list.extend(self.touched(at)?.row().map(row::as_value));
+                            list.extend(self.touched(at)?.row().map(|row| row::as_value(row)));
                         }
                         self.bound.insert(bound.name.clone(), Value::L(list));
                         Ok(())
@@ -262,7 +263,7 @@ impl<'a> Attempt<'a> {
             touched.checks.push(RowCheck {
                 order,
                 condition: present_now(model, entity, now),
-                denial: Denial::Rule(Box::new(RefusalRule::of(entity, None, &DefaultRefusal::Absent))),
+                denial: Denial::Rule(Box::new(RefusalRule::of(entity, None, DefaultRefusal::Absent))),
             });
         }
         self.bound.insert(bound.name.clone(), value);
@@ -285,7 +286,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// The row with these key values, touched once; none where a part of its key is missing.
-    pub fn touch(&mut self, entity: &'a Entity, known: Attributes) -> Result<Option<usize>, AttemptStop> {
+    pub fn touch(
+        &mut self,
+        entity: &'a Entity,
+        known: impl Into<Arc<Attributes>>,
+    ) -> Result<Option<usize>, AttemptStop> {
+        let known = known.into();
         let key = match &entity.history {
             // A version's own instant is not known yet: its identity stands for it.
             Some(_) => Some(super::guards::identity_guard(self.operation.model, entity, &known)?),
@@ -337,7 +343,7 @@ impl<'a> Attempt<'a> {
             Some(item) => row::decode_live(model, entity, item, self.scope(None))?,
             None => None,
         };
-        let row = row.filter(|row| !super::history::is_over(entity, row));
+        let row = row.filter(|row| !super::history::is_over(entity, row)).map(Arc::new);
         self.touched_mut(at)?.before = Before::Read { item, row };
         self.bind_names_of(at)
     }
@@ -443,7 +449,7 @@ impl<'a> Attempt<'a> {
         let at = self.touch(entity, row)?;
         let at = at.ok_or_else(|| internal_mistake("a row was found that has no key"))?;
         self.read(at).await?;
-        let row = self.touched(at)?.row().cloned();
+        let row = self.touched(at)?.row().map(Arc::clone);
         let meant = match (&row, &selection.filter) {
             (None, _) => false,
             (Some(_), None) => true,

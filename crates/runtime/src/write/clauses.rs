@@ -1,5 +1,7 @@
 //! What must hold before the steps, of the caller, of rows that were read, and of rows that only get conditions.
 
+use std::sync::Arc;
+
 use singlet_item::{Item, Value};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Refusal, StepKind};
@@ -21,7 +23,7 @@ impl<'a> Attempt<'a> {
             Place::Request => Ok(()),
             Place::Pushed(row) => {
                 let at = self.named_row(row.as_deref())?;
-                let rule = RefusalRule::of(self.touched(at)?.entity, None, &DefaultRefusal::Absent);
+                let rule = RefusalRule::of(self.touched(at)?.entity, None, DefaultRefusal::Absent);
                 self.push(at, &clause.expr, ORDER_ALLOW, rule).await
             }
             Place::Pinned => match self.holds(&clause.expr, None).await? {
@@ -113,7 +115,7 @@ impl<'a> Attempt<'a> {
             // Read after all, because something else needed it.
             let mut used = Used::default();
             used.extend(expr);
-            let row = touched.row().cloned();
+            let row = touched.row().map(Arc::clone);
             let old = touched.item().cloned();
             self.note(at, &used)?;
             // Of a row that is missing and must not be, that is said first; of another, nothing is there.
@@ -180,11 +182,9 @@ impl<'a> Attempt<'a> {
             Ok(_) => return Some(AttemptStop::Again),
             Err(stop) => return Some(stop),
         }
-        let failed: Vec<_> = failed
-            .iter()
-            .map(|(action, item)| (action.checks.as_slice(), item.as_ref()))
-            .collect();
-        Some(refuse::refusal_reason(self.operation, &failed))
+        let failed = failed.iter();
+        let failed = failed.flat_map(|(action, item)| refuse::failed_checks(&action.checks, item.as_ref()));
+        Some(refuse::refusal_reason(self.operation, failed))
     }
 
     /// What the store would refuse of what was said so far, by the order of its checks.

@@ -1,6 +1,7 @@
 //! New rows: what is given, what is made up, what follows; and the rows that come with them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::holds;
@@ -27,7 +28,8 @@ impl<'a> Attempt<'a> {
         if entity.history.is_some() {
             return self.create_version(step, entity, row).await;
         }
-        let Some(at) = self.touch(entity, row.clone())? else {
+        let row = Arc::new(row);
+        let Some(at) = self.touch(entity, Arc::clone(&row))? else {
             return Err(AttemptStop::Failed(RuntimeError::no_key(entity)));
         };
         if step.or_skip || self.must_read(at)? {
@@ -40,12 +42,12 @@ impl<'a> Attempt<'a> {
         if !touched.is_read() {
             let now = self.operation.request.now;
             let condition = absent_now(self.operation.model, entity.expires.is_some(), now);
-            self.add_step_check(step, at, &DefaultRefusal::Exists, condition)?;
+            self.add_step_check(step, at, DefaultRefusal::Exists, condition)?;
         } else if touched.row().is_some() {
             let rule = RefusalRule::of(
                 entity,
                 step_refusal(step, &DefaultRefusal::Exists),
-                &DefaultRefusal::Exists,
+                DefaultRefusal::Exists,
             );
             return Err(self.denied(rule, None).await);
         }
@@ -171,16 +173,16 @@ impl<'a> Attempt<'a> {
                 .attribute(name)
                 .is_some_and(|attribute| attribute.ty != Type::Version)
         });
-        let names: Vec<String> = edits.touched().map(str::to_owned).collect();
+        let names: Vec<&str> = edits.touched().collect();
         if edits.apply(row).is_none() {
             return Err(AttemptStop::Failed(RuntimeError::Request(
                 "a number leaves its range".to_owned(),
             )));
         }
         for name in names {
-            if let (Some(attribute), Some(value)) = (entity.attribute(&name), row.get(&name).cloned()) {
+            if let (Some(attribute), Some(value)) = (entity.attribute(name), row.get(name).cloned()) {
                 let value = self.within_limits(step, entity, attribute, value, Some(before)).await?;
-                row.insert(name, value);
+                row.insert(name.to_owned(), value);
             }
         }
         Ok(())
@@ -200,7 +202,7 @@ impl<'a> Attempt<'a> {
             Ok(Cow::Owned(spelled)) => Some(spelled),
             Err(_) => {
                 let why = DefaultRefusal::Limit(attribute.name.clone());
-                let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
+                let rule = RefusalRule::of(entity, step_refusal(step, &why), why);
                 return Err(self.denied(rule, own).await);
             }
         };
@@ -223,7 +225,7 @@ impl<'a> Attempt<'a> {
             }
             let touched = self.touched_mut(at)?;
             touched.used.attributes.insert(copy.attribute.clone());
-            let found = touched.after.as_ref().or(touched.row()).cloned();
+            let found = touched.row_after().map(Arc::clone);
             match found {
                 Some(found) => row.extend(
                     found
@@ -232,8 +234,8 @@ impl<'a> Attempt<'a> {
                 ),
                 None => {
                     let rule = match step_refusal(step, &DefaultRefusal::Source) {
-                        Some(refusal) => RefusalRule::of(source, Some(refusal), &DefaultRefusal::Source),
-                        None => RefusalRule::of(source, None, &DefaultRefusal::Absent),
+                        Some(refusal) => RefusalRule::of(source, Some(refusal), DefaultRefusal::Source),
+                        None => RefusalRule::of(source, None, DefaultRefusal::Absent),
                     };
                     return Err(self.denied(rule, None).await);
                 }
@@ -258,7 +260,7 @@ impl<'a> Attempt<'a> {
                 TouchedChange::Create | TouchedChange::Update => true,
                 TouchedChange::Nothing => touched.is_read() && touched.row().is_some(),
             };
-            let mut rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
+            let mut rule = RefusalRule::of(entity, step_refusal(step, &why), why.clone());
             if there {
                 return Err(self.denied(rule, None).await);
             }
@@ -352,7 +354,7 @@ impl<'a> Attempt<'a> {
         why: &DefaultRefusal,
         condition: Condition,
     ) -> RowCheck<'a> {
-        let mut rule = RefusalRule::of(entity, step_refusal(step, why), why);
+        let mut rule = RefusalRule::of(entity, step_refusal(step, why), why.clone());
         if !rule.shown.is_empty() {
             rule.bound = self.bound.clone();
         }

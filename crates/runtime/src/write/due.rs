@@ -1,6 +1,8 @@
 //! What time does to rows: when, and its storing at that instant, for those who follow changes.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::evaluate::{evaluate_as, time};
@@ -142,7 +144,7 @@ impl Engine {
             model,
             write,
             plan,
-            args: Attributes::new(),
+            args: Cow::Owned(Attributes::new()),
             request: &request,
             record: None,
             change: None,
@@ -198,10 +200,11 @@ impl<'a> Attempt<'a> {
                 else {
                     return Ok(false);
                 };
-                let mut lapsed = Touched::new(entity, key.clone(), row.clone());
+                let known = Arc::new(row.clone());
+                let mut lapsed = Touched::new(entity, key.clone(), Arc::clone(&known));
                 lapsed.before = Before::Read {
                     item: Some(item),
-                    row: Some(row.clone()),
+                    row: Some(known),
                 };
                 self.lapse_of(lapsed, row)?
             }

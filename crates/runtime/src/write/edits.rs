@@ -8,13 +8,13 @@ use crate::scope::Attributes;
 
 /// The changes of one row's attributes. All of them see the row as it was.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Edits {
+pub(super) struct Edits<'a> {
     /// New values; none removes.
-    pub set: BTreeMap<String, Option<Value>>,
+    pub set: BTreeMap<&'a str, Option<Value>>,
     /// Numbers to add.
-    pub add: BTreeMap<String, Number>,
+    pub add: BTreeMap<&'a str, Number>,
     /// Other changes that need the old value.
-    pub parts: Vec<(String, PartEdit)>,
+    pub parts: Vec<(&'a str, PartEdit)>,
 }
 
 /// A change of part of an attribute.
@@ -35,21 +35,17 @@ pub(super) enum PartEdit {
 /// Two steps that would change one attribute of one row in two ways.
 pub(super) struct Clash;
 
-impl Edits {
+impl<'a> Edits<'a> {
     /// Every attribute that may differ afterwards.
-    pub fn touched(&self) -> impl Iterator<Item = &str> {
-        let parts = self.parts.iter().map(|(name, _)| name.as_str());
-        self.set
-            .keys()
-            .map(String::as_str)
-            .chain(self.add.keys().map(String::as_str))
-            .chain(parts)
+    pub fn touched(&self) -> impl Iterator<Item = &'a str> {
+        let parts = self.parts.iter().map(|(name, _)| *name);
+        self.set.keys().chain(self.add.keys()).copied().chain(parts)
     }
 
     /// Attributes whose new value follows from their old one.
-    pub fn summed(&self) -> Vec<String> {
+    pub fn summed(&self) -> Vec<&'a str> {
         let parts = self.parts.iter().map(|(name, _)| name);
-        self.add.keys().chain(parts).cloned().collect()
+        self.add.keys().chain(parts).copied().collect()
     }
 
     /// Whether an attribute is set or removed, whatever it was.
@@ -58,7 +54,7 @@ impl Edits {
     }
 
     /// Adds the edits of another step on the same row: disjoint ones join, sums add up.
-    pub fn merge(&mut self, other: Edits, always: &dyn Fn(&str) -> bool) -> Result<(), Clash> {
+    pub fn merge(&mut self, other: Edits<'a>, always: &dyn Fn(&str) -> bool) -> Result<(), Clash> {
         if self.touched().next().is_none() {
             *self = other;
             return Ok(());
@@ -75,7 +71,7 @@ impl Edits {
         for (name, number) in other.add {
             let sum = self
                 .add
-                .get(&name)
+                .get(name)
                 .map_or(Some(number), |known| known.checked_add(number).ok());
             self.add.insert(name, sum.ok_or(Clash)?);
         }
@@ -86,19 +82,19 @@ impl Edits {
     /// The row as it becomes. None where a sum leaves the range of numbers.
     pub fn apply(&self, row: &mut Attributes) -> Option<()> {
         for (name, number) in &self.add {
-            let before = row.get(name).and_then(Value::as_number).unwrap_or(Number::from(0));
-            row.insert(name.clone(), Value::N(before.checked_add(*number).ok()?));
+            let before = row.get(*name).and_then(Value::as_number).unwrap_or(Number::from(0));
+            row.insert((*name).to_owned(), Value::N(before.checked_add(*number).ok()?));
         }
         for (name, edit) in &self.parts {
-            let before = row.remove(name);
+            let before = row.remove(*name);
             if let Some(after) = part(before, edit)? {
-                row.insert(name.clone(), after);
+                row.insert((*name).to_owned(), after);
             }
         }
         for (name, value) in &self.set {
             match value {
-                Some(value) => row.insert(name.clone(), value.clone()),
-                None => row.remove(name),
+                Some(value) => row.insert((*name).to_owned(), value.clone()),
+                None => row.remove(*name),
             };
         }
         Some(())

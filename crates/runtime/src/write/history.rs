@@ -1,5 +1,7 @@
 //! Entities with versions: an update writes the next version and closes the last, a delete writes a tombstone.
 
+use std::sync::Arc;
+
 use singlet_item::{Item, Value};
 use singlet_model::evaluate::time;
 use singlet_model::model::{Entity, History, Step};
@@ -36,7 +38,7 @@ impl<'a> Attempt<'a> {
         at: usize,
     ) -> Result<Option<Item>, AttemptStop> {
         let model = self.operation.model;
-        let mut known = self.touched(at)?.named.clone();
+        let mut known = Attributes::clone(&self.touched(at)?.named);
         // Of a row that is to be created everything is known; only its identity is what versions have in common.
         let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
         let variables = variables.ok_or_else(|| internal_mistake("an entity has no key"))?;
@@ -145,7 +147,7 @@ impl<'a> Attempt<'a> {
             let rule = RefusalRule::of(
                 entity,
                 step_refusal(step, &DefaultRefusal::Exists),
-                &DefaultRefusal::Exists,
+                DefaultRefusal::Exists,
             );
             return Err(self.denied(rule, None).await);
         }
@@ -163,9 +165,9 @@ impl<'a> Attempt<'a> {
         let touched = self.touched(at)?;
         let before = touched
             .row()
-            .ok_or_else(|| internal_mistake("a version is changed that is not there"))?
-            .clone();
-        let mut after = before.clone();
+            .ok_or_else(|| internal_mistake("a version is changed that is not there"))?;
+        let before = Arc::clone(before);
+        let mut after = Attributes::clone(&before);
         if touched.edits.apply(&mut after).is_none() {
             return Err(AttemptStop::Failed(RuntimeError::Request(
                 "a number leaves its range".to_owned(),
@@ -186,7 +188,7 @@ impl<'a> Attempt<'a> {
             // An identical update is no new version; the one there is must still be the last.
             let touched = self.touched_mut(at)?;
             touched.change = TouchedChange::Nothing;
-            touched.after = Some(before.clone());
+            touched.after = Some(Arc::clone(&before));
             self.became(step, at, &before, false);
             return Ok(());
         }
@@ -200,9 +202,8 @@ impl<'a> Attempt<'a> {
         at: usize,
     ) -> Result<(), AttemptStop> {
         let row = self.touched(at)?.row();
-        let mut row = row
-            .ok_or_else(|| internal_mistake("a version is removed that is not there"))?
-            .clone();
+        let row = row.ok_or_else(|| internal_mistake("a version is removed that is not there"))?;
+        let mut row = Attributes::clone(row);
         match &history_of(entity)?.tombstone {
             Some(tombstone) => {
                 row.insert(tombstone.clone(), Value::Bool(true));
@@ -292,7 +293,7 @@ impl<'a> Attempt<'a> {
         match change {
             TouchedChange::Delete => {}
             _ => {
-                touched.after = Some(row.clone());
+                touched.after = Some(Arc::new(row.clone()));
                 self.became(step, at, &row, change == TouchedChange::Create);
             }
         }

@@ -162,7 +162,7 @@ impl Environment for Looking<'_, '_> {
             return Err(self.want(WantedRow::Touched(at)));
         }
         self.looked(at, look);
-        match becomes.or_else(|| touched.row()) {
+        match becomes.or(touched.row()) {
             Some(row) => Ok(look.within_row(row)),
             None => missing(look),
         }
@@ -299,7 +299,7 @@ impl<'a> Attempt<'a> {
 
     /// Names show the row that was read, where so far they showed its key alone.
     pub fn bind_names_of(&mut self, at: usize) -> Result<(), AttemptStop> {
-        let Some(row) = self.touched(at)?.row().map(row::as_value) else {
+        let Some(row) = self.touched(at)?.row().map(|row| row::as_value(row)) else {
             return Ok(());
         };
         let names = self.names.iter().filter(|(_, named)| **named == at);

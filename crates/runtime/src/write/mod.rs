@@ -35,6 +35,7 @@ mod trigger;
 mod update;
 mod webhook;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use singlet_item::{Item, Number, Value};
@@ -164,7 +165,7 @@ struct WriteOperation<'a> {
     pub model: &'a Model,
     pub write: &'a Write,
     pub plan: &'a WritePlan,
-    pub args: Attributes,
+    pub args: Cow<'a, Attributes>,
     pub request: &'a WriteRequest,
     /// The record of the request, where it has a key; of its cause, where it runs by itself.
     pub record: Option<record::RequestRecord<'a>>,

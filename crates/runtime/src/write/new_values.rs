@@ -1,5 +1,7 @@
 //! What a step sets, adds and moves, evaluated on the row as it was.
 
+use std::borrow::Cow;
+
 use singlet_item::{Number, Value};
 use singlet_model::model::{Entity, MoveTo, Step};
 use singlet_model::types::Type;
@@ -13,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::scope::Attributes;
 
 /// The states that a move may come from, and the one it goes to.
-pub(super) type Moved = (Vec<String>, String);
+pub(super) type Moved<'a> = (Cow<'a, [String]>, Cow<'a, str>);
 
 impl<'a> Attempt<'a> {
     /// What a step changes, evaluated on the row as it was.
@@ -22,7 +24,7 @@ impl<'a> Attempt<'a> {
         step: &'a Step,
         entity: &'a Entity,
         own: Option<&Attributes>,
-    ) -> Result<Edits, AttemptStop> {
+    ) -> Result<Edits<'a>, AttemptStop> {
         let mut edits = Edits::default();
         let from = match &step.from {
             Some(from) => self.value(from, own).await?,
@@ -35,12 +37,12 @@ impl<'a> Attempt<'a> {
                 (None, _) => self.args.get(&taken.attribute).cloned(),
             };
             let value = value.filter(|value| !value.is_null());
-            edits.set.insert(taken.attribute.clone(), value);
+            edits.set.insert(&taken.attribute, value);
         }
         for taken in &step.patch {
             if let Some(value) = self.args.get(&taken.attribute) {
                 let value = Some(value.clone()).filter(|value| !value.is_null());
-                edits.set.insert(taken.attribute.clone(), value);
+                edits.set.insert(&taken.attribute, value);
             }
         }
         for assignment in &step.set {
@@ -49,31 +51,27 @@ impl<'a> Attempt<'a> {
             if let Some(entry) = &assignment.entry {
                 let name = self.entry_name(entry, own).await?;
                 let value = self.value(&assignment.value, own).await?;
-                edits
-                    .parts
-                    .push((attribute.name.clone(), PartEdit::SetEntry(name, value)));
+                edits.parts.push((&attribute.name, PartEdit::SetEntry(name, value)));
                 continue;
             }
             let value = match self.value_as(&assignment.value, &attribute.ty, own).await? {
                 Some(value) => Some(self.within_limits(step, entity, attribute, value, own).await?),
                 None => None,
             };
-            edits.set.insert(attribute.name.clone(), value);
+            edits.set.insert(&attribute.name, value);
         }
         for assignment in &step.add {
             let Some(value) = self.value(&assignment.value, own).await? else {
                 continue;
             };
-            let name = assignment.attribute.clone();
+            let name = assignment.attribute.as_str();
             match (value, &assignment.entry) {
                 (Value::N(number), Some(entry)) => {
                     let entry = self.entry_name(entry, own).await?;
                     edits.parts.push((name, PartEdit::AddEntry(entry, number)));
                 }
                 (Value::N(number), None)
-                    if entity
-                        .attribute(&name)
-                        .is_some_and(|attribute| attribute.ty.is_number()) =>
+                    if entity.attribute(name).is_some_and(|attribute| attribute.ty.is_number()) =>
                 {
                     edits.add.insert(name, number);
                 }
@@ -84,20 +82,20 @@ impl<'a> Attempt<'a> {
             let value = self.value(&assignment.value, own).await?;
             edits
                 .parts
-                .extend(value.map(|value| (assignment.attribute.clone(), PartEdit::Remove(value))));
+                .extend(value.map(|value| (assignment.attribute.as_str(), PartEdit::Remove(value))));
         }
         for assignment in &step.append {
             let value = self.value(&assignment.value, own).await?;
             edits
                 .parts
-                .extend(value.map(|value| (assignment.attribute.clone(), PartEdit::Append(value))));
+                .extend(value.map(|value| (assignment.attribute.as_str(), PartEdit::Append(value))));
         }
         for attribute in &entity.attributes {
             if let Some(always) = &attribute.always {
                 let value = self.value_as(always, &attribute.ty, own).await?;
-                edits.set.insert(attribute.name.clone(), value);
+                edits.set.insert(&attribute.name, value);
             } else if attribute.ty == Type::Version {
-                edits.add.insert(attribute.name.clone(), Number::from(1));
+                edits.add.insert(&attribute.name, Number::from(1));
             }
         }
         Ok(edits)
@@ -119,7 +117,7 @@ impl<'a> Attempt<'a> {
         step: &'a Step,
         entity: &'a Entity,
         own: &Attributes,
-    ) -> Result<Option<Moved>, AttemptStop> {
+    ) -> Result<Option<Moved<'a>>, AttemptStop> {
         let Some(moves) = &step.moves else { return Ok(None) };
         let states = entity.states.as_ref();
         let states = states.ok_or_else(|| internal_mistake("a step moves a row without states"))?;
@@ -127,7 +125,7 @@ impl<'a> Attempt<'a> {
             MoveTo::Named(name, _) => {
                 let known = states.moves.iter().find(|known| known.name == *name);
                 let known = known.ok_or_else(|| internal_mistake("a step moves by a move that is not known"))?;
-                Some((known.from.clone(), known.to.clone()))
+                Some((Cow::Borrowed(known.from.as_slice()), Cow::Borrowed(known.to.as_str())))
             }
             MoveTo::To(goal) => {
                 let goal = self.value(goal, Some(own)).await?;
@@ -148,10 +146,10 @@ impl<'a> Attempt<'a> {
                 }
                 if from.is_empty() {
                     let why = DefaultRefusal::State(vec![to]);
-                    let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
+                    let rule = RefusalRule::of(entity, step_refusal(step, &why), why);
                     return Err(self.denied(rule, Some(own)).await);
                 }
-                Some((from, to))
+                Some((Cow::Owned(from), Cow::Owned(to)))
             }
         })
     }
@@ -161,9 +159,9 @@ impl<'a> Attempt<'a> {
         &mut self,
         step: &'a Step,
         entity: &'a Entity,
-        (from, to): &Moved,
+        (from, to): &Moved<'a>,
         row: &Attributes,
-        edits: &mut Edits,
+        edits: &mut Edits<'a>,
     ) -> Result<(), AttemptStop> {
         let states = entity.states.as_ref();
         let states = states.ok_or_else(|| internal_mistake("a step moves a row without states"))?;
@@ -173,22 +171,22 @@ impl<'a> Attempt<'a> {
             .unwrap_or_default()
             .to_owned();
         if !from.contains(&current) {
-            let why = DefaultRefusal::State(from.clone());
-            let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
+            let why = DefaultRefusal::State(from.to_vec());
+            let rule = RefusalRule::of(entity, step_refusal(step, &why), why);
             return Err(self.denied(rule, Some(row)).await);
         }
-        edits.set.insert(states.of.clone(), Some(Value::S(to.clone())));
+        edits.set.insert(&states.of, Some(Value::S(to.to_string())));
         for (during, held) in &states.holding {
-            let (was, is) = (during.contains(&current), during.contains(to));
+            let (was, is) = (during.contains(&current), during.iter().any(|state| state == to));
             for (name, expr) in held {
                 let Some(attribute) = entity.attribute(name).filter(|_| !edits.sets(name)) else {
                     continue;
                 };
                 if is && !was {
                     let value = self.computed_as(expr, &attribute.ty, row)?;
-                    edits.set.insert(name.clone(), value);
+                    edits.set.insert(name, value);
                 } else if was && !is {
-                    edits.set.insert(name.clone(), None);
+                    edits.set.insert(name, None);
                 }
             }
         }

@@ -50,16 +50,16 @@ pub(super) struct RefusalRule<'a> {
 
 impl<'a> RefusalRule<'a> {
     /// What the model calls it, or the default name.
-    pub fn of(entity: &'a singlet_model::model::Entity, refusal: Option<&'a Refusal>, why: &DefaultRefusal) -> Self {
+    pub fn of(entity: &'a singlet_model::model::Entity, refusal: Option<&'a Refusal>, why: DefaultRefusal) -> Self {
         let shown: &[(String, Expr)] = refusal.map_or(&[], |refusal| &refusal.shown);
         RefusalRule {
-            name: match refusal {
-                Some(refusal) => RefusalName::Given(&refusal.name),
-                None => RefusalName::Default(&entity.name, why.clone()),
-            },
             status: refusal
                 .and_then(|refusal| refusal.status)
-                .unwrap_or(default_status(why)),
+                .unwrap_or(default_status(&why)),
+            name: match refusal {
+                Some(refusal) => RefusalName::Given(&refusal.name),
+                None => RefusalName::Default(&entity.name, why),
+            },
             shown,
             row: None,
             entity: Some(entity),
@@ -111,26 +111,45 @@ impl<'a> RefusalRule<'a> {
     }
 }
 
-/// Why a request was refused, from the items that its conditions were evaluated on: one entry per action that failed.
-pub(super) fn refusal_reason(
+/// A check that does not hold of an item, or of none.
+#[derive(Clone, Copy)]
+pub(super) struct FailedCheck<'c, 'a> {
+    pub order: u32,
+    pub denial: &'c Denial<'a>,
+    pub old: Option<&'c Item>,
+}
+
+/// The checks of some that do not hold of an item, or of none.
+pub(super) fn failed_checks<'c, 'a>(
+    checks: &'c [RowCheck<'a>],
+    old: Option<&'c Item>,
+) -> impl Iterator<Item = FailedCheck<'c, 'a>> {
+    let failed = checks.iter().filter(move |check| !check.condition.holds(old));
+    failed.map(move |check| FailedCheck {
+        order: check.order,
+        denial: &check.denial,
+        old,
+    })
+}
+
+/// Why a request was refused, from the checks that do not hold of the items that came back.
+pub(super) fn refusal_reason<'c, 'a: 'c>(
     operation: &WriteOperation<'_>,
-    failed: &[(&[RowCheck<'_>], Option<&Item>)],
+    failed: impl IntoIterator<Item = FailedCheck<'c, 'a>>,
 ) -> AttemptStop {
-    let mut first: Option<(&RowCheck<'_>, Option<&Item>)> = None;
-    for (checks, old) in failed {
-        for check in checks.iter().filter(|check| !check.condition.holds(*old)) {
-            if matches!(check.denial, Denial::Changed) {
-                return AttemptStop::Again;
-            }
-            if first.is_none_or(|(known, _)| check.order < known.order) {
-                first = Some((check, *old));
-            }
+    let mut first: Option<FailedCheck<'c, 'a>> = None;
+    for check in failed {
+        if matches!(check.denial, Denial::Changed) {
+            return AttemptStop::Again;
+        }
+        if first.is_none_or(|known| check.order < known.order) {
+            first = Some(check);
         }
     }
     match first {
         // By now every condition holds: somebody was faster, and gone again.
         None => AttemptStop::Again,
-        Some((check, old)) => match &check.denial {
+        Some(FailedCheck { denial, old, .. }) => match denial {
             Denial::Rule(rule) => match rule.refused(operation, old) {
                 Ok(refused) => AttemptStop::Refused(refused),
                 Err(stop) => stop,

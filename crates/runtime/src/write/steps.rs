@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use singlet_item::Value;
 use singlet_model::expression::{Expr, ExprKind};
@@ -75,7 +76,7 @@ impl<'a> Attempt<'a> {
                 let most = rows_most(selection)?;
                 let mut elements = Vec::new();
                 for at in self.found_rows(entity, selection, found, most).await? {
-                    let value = self.touched(at)?.row().map(row::as_value);
+                    let value = self.touched(at)?.row().map(|row| row::as_value(row));
                     elements.extend(value.map(|value| (value, Some(at))));
                 }
                 Ok(elements)
@@ -160,7 +161,7 @@ impl<'a> Attempt<'a> {
         let mut known = known.into_iter();
         let mut read_meanwhile = Vec::new();
         for (at, touched) in self.rows.iter_mut().enumerate() {
-            let unchanged = Touched::new(touched.entity, touched.key.clone(), touched.named.clone());
+            let unchanged = Touched::new(touched.entity, touched.key.clone(), Arc::clone(&touched.named));
             let read = std::mem::replace(touched, known.next().unwrap_or(unchanged));
             if read.is_read() {
                 if !touched.is_read() {
@@ -266,14 +267,14 @@ impl<'a> Attempt<'a> {
         let known = match at {
             Some(at) if self.touched(at)?.row().is_some() => return Ok(()),
             Some(at) if self.touched(at)?.change != TouchedChange::Nothing => return Ok(()),
-            Some(at) => self.touched(at)?.named.clone(),
-            None => self.named_key(target).await?,
+            Some(at) => Arc::clone(&self.touched(at)?.named),
+            None => Arc::new(self.named_key(target).await?),
         };
         let entity = step.entity().ok_or_else(|| internal_mistake("a step has no entity"))?;
         let entity = self.entity(entity)?;
-        for (name, value) in known {
-            if let Some(attribute) = entity.attribute(&name) {
-                self.within_limits(step, entity, attribute, value, None).await?;
+        for (name, value) in known.iter() {
+            if let Some(attribute) = entity.attribute(name) {
+                self.within_limits(step, entity, attribute, value.clone(), None).await?;
             }
         }
         Ok(())
@@ -310,7 +311,7 @@ impl<'a> Attempt<'a> {
         let rule = RefusalRule::of(
             entity,
             step_refusal(step, &DefaultRefusal::Absent),
-            &DefaultRefusal::Absent,
+            DefaultRefusal::Absent,
         );
         let order = self.order_missing();
         self.denied_at(order, rule, None).await
@@ -352,17 +353,17 @@ impl<'a> Attempt<'a> {
         &mut self,
         step: &'a Step,
         at: usize,
-        why: &DefaultRefusal,
+        why: DefaultRefusal,
         condition: Condition,
     ) -> Result<(), AttemptStop> {
-        let mut rule = RefusalRule::of(self.touched(at)?.entity, step_refusal(step, why), why);
-        if !rule.shown.is_empty() {
-            rule.bound = self.bound.clone();
-        }
         let order = match why {
             DefaultRefusal::Absent => self.order_missing(),
             _ => self.order(),
         };
+        let mut rule = RefusalRule::of(self.touched(at)?.entity, step_refusal(step, &why), why);
+        if !rule.shown.is_empty() {
+            rule.bound = self.bound.clone();
+        }
         self.touched_mut(at)?.checks.push(RowCheck {
             order,
             condition,
@@ -379,7 +380,7 @@ impl<'a> Attempt<'a> {
             (true, Some(_)) => Ok(()),
             (false, _) => {
                 let condition = present_now(self.operation.model, touched.entity, self.operation.request.now);
-                self.add_step_check(step, at, &DefaultRefusal::Absent, condition)
+                self.add_step_check(step, at, DefaultRefusal::Absent, condition)
             }
         }
     }
@@ -406,11 +407,9 @@ impl<'a> Attempt<'a> {
                     }
                     Place::Request | Place::Pinned => {
                         // Of a row that an upsert does not find only what its key says is there.
-                        let touched = self.touched(at)?;
-                        let own = touched.row().unwrap_or(&touched.named).clone();
-                        let own = Some(own);
-                        if !self.holds(&clause.expr, own.as_ref()).await? {
-                            return Err(self.denied(rule, own.as_ref()).await);
+                        let own = self.touched(at)?.row_or_named();
+                        if !self.holds(&clause.expr, Some(&own)).await? {
+                            return Err(self.denied(rule, Some(&own)).await);
                         }
                     }
                 }
@@ -455,14 +454,14 @@ impl<'a> Attempt<'a> {
         if !touched.is_read() {
             let expires = entity.expires.is_some();
             let condition = absent_now(self.operation.model, expires, self.operation.request.now);
-            return self.add_step_check(step, at, &DefaultRefusal::Exists, condition);
+            return self.add_step_check(step, at, DefaultRefusal::Exists, condition);
         }
-        match touched.row().cloned() {
+        match touched.row().map(Arc::clone) {
             Some(row) => {
                 let rule = RefusalRule::of(
                     entity,
                     step_refusal(step, &DefaultRefusal::Exists),
-                    &DefaultRefusal::Exists,
+                    DefaultRefusal::Exists,
                 );
                 Err(self.denied(rule, Some(&row)).await)
             }

@@ -4,6 +4,8 @@
 //! where it has one, else by each attribute that was looked at, and in any case by whether it is there. A pin that fails is no
 //! refusal, for nobody is to blame: everything is evaluated anew on what is there now.
 
+use std::sync::Arc;
+
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::model::{Entity, Step, Stored};
@@ -22,10 +24,10 @@ pub(super) struct Touched<'a> {
     /// Its primary key.
     pub key: Item,
     /// The values by which it was named, or of which it is made.
-    pub named: Attributes,
+    pub named: Arc<Attributes>,
     /// Those of the values that name it which its key tells, where that is not all of them. A row that was not read may spell what
     /// its key folds in another way than who names it.
-    told: Option<Attributes>,
+    told: Option<Arc<Attributes>>,
     /// What was read of it.
     pub before: Before,
     /// What the operation looks at in it.
@@ -36,9 +38,9 @@ pub(super) struct Touched<'a> {
     pub change: TouchedChange,
     /// The step that speaks for an update, and its place in the order of refusals.
     pub by: Option<(&'a Step, u32)>,
-    pub edits: Edits,
+    pub edits: Edits<'a>,
     /// The row as it becomes, where that is known before it is written.
-    pub after: Option<Attributes>,
+    pub after: Option<Arc<Attributes>>,
     /// What else is written with it.
     pub others: Vec<WriteAction<'a>>,
     /// Whether the answer shows it.
@@ -53,7 +55,7 @@ pub(super) enum Before {
     /// The item, if there is one, and the row that it is at this instant, if it has not expired.
     Read {
         item: Option<Item>,
-        row: Option<Attributes>,
+        row: Option<Arc<Attributes>>,
     },
 }
 
@@ -133,11 +135,11 @@ pub(super) enum Doing {
 }
 
 impl<'a> Touched<'a> {
-    pub fn new(entity: &'a Entity, key: Item, named: Attributes) -> Self {
+    pub fn new(entity: &'a Entity, key: Item, named: Arc<Attributes>) -> Self {
         let is_told = |name: &str| !entity.is_key_attribute(name) || entity.key_tells(name);
         let told = |named: &Attributes| {
             let told = named.iter().filter(|(name, _)| is_told(name));
-            told.map(|(name, value)| (name.clone(), value.clone())).collect()
+            Arc::new(told.map(|(name, value)| (name.clone(), value.clone())).collect())
         };
         Touched {
             entity,
@@ -184,16 +186,26 @@ impl<'a> Touched<'a> {
     }
 
     /// What is known of it from its key.
-    pub fn known(&self) -> &Attributes {
+    pub fn known(&self) -> &Arc<Attributes> {
         self.told.as_ref().unwrap_or(&self.named)
     }
 
     /// The row as it was; what the key says of it, where it was not read.
-    pub fn row(&self) -> Option<&Attributes> {
+    pub fn row(&self) -> Option<&Arc<Attributes>> {
         match &self.before {
             Before::Unread => Some(self.known()),
             Before::Read { row, .. } => row.as_ref(),
         }
+    }
+
+    /// The row as it was, or what names it, for who looks at it while more becomes of the rows.
+    pub fn row_or_named(&self) -> Arc<Attributes> {
+        Arc::clone(self.row().unwrap_or(&self.named))
+    }
+
+    /// The row as it becomes, or as it was.
+    pub fn row_after(&self) -> Option<&Arc<Attributes>> {
+        self.after.as_ref().or(self.row())
     }
 
     /// The item as it was read.

@@ -1,5 +1,7 @@
 //! Changes and removals of rows, with or without reading them first.
 
+use std::sync::Arc;
+
 use singlet_item::{Number, Value};
 use singlet_model::model::{Entity, Step};
 use singlet_model::types::Type;
@@ -45,8 +47,7 @@ impl<'a> Attempt<'a> {
         }
         self.must_be_present(step, at).await?;
         self.check_version(at).await?;
-        let touched = self.touched(at)?;
-        let own = touched.row().unwrap_or(&touched.named).clone();
+        let own = self.touched(at)?.row_or_named();
         let mut edits = self.edits(step, entity, Some(&own)).await?;
         let moved = self.moved(step, entity, &own).await?;
         self.step_requirements(step, plan, at).await?;
@@ -69,12 +70,19 @@ impl<'a> Attempt<'a> {
     }
 
     /// What two steps make of one row is one change; what both would set is refused.
-    pub async fn merge(&mut self, step: &'a Step, at: usize, entity: &Entity, edits: Edits) -> Result<(), AttemptStop> {
+    pub async fn merge(
+        &mut self,
+        step: &'a Step,
+        at: usize,
+        entity: &Entity,
+        edits: Edits<'a>,
+    ) -> Result<(), AttemptStop> {
         let always = |name: &str| {
             let attribute = entity.attribute(name);
             attribute.is_some_and(|attribute| attribute.always.is_some() || attribute.ty == Type::Version)
         };
-        let touched = self.touched(at)?;
+        let (order, skipping) = (self.order(), self.skipping);
+        let touched = self.touched_mut(at)?;
         // The version rises once, however many steps change the row.
         let mut edits = edits;
         if touched.change == TouchedChange::Update {
@@ -84,8 +92,6 @@ impl<'a> Attempt<'a> {
         if merged.merge(edits, &always).is_err() {
             return Err(self.same_item().await);
         }
-        let (order, skipping) = (self.order(), self.skipping);
-        let touched = self.touched_mut(at)?;
         // The first step speaks for the row, unless a later one may be passed over: what is refused while it is tried is its own.
         // One that was not passed over has had its say.
         let unspoken = touched.by.is_none_or(|(known, _)| known.or_skip);
@@ -103,27 +109,26 @@ impl<'a> Attempt<'a> {
         step: &'a Step,
         entity: &'a Entity,
         at: usize,
-    ) -> Result<Attributes, AttemptStop> {
+    ) -> Result<Arc<Attributes>, AttemptStop> {
         let touched = self.touched(at)?;
         let before = touched
             .row()
-            .ok_or_else(|| internal_mistake("a row is changed that is not there"))?
-            .clone();
-        let edits = touched.edits.clone();
-        let mut after = before.clone();
-        if edits.apply(&mut after).is_none() {
+            .ok_or_else(|| internal_mistake("a row is changed that is not there"))?;
+        let before = Arc::clone(before);
+        let mut after = Attributes::clone(&before);
+        if touched.edits.apply(&mut after).is_none() {
             return Err(AttemptStop::Failed(RuntimeError::Request(
                 "a number leaves its range".to_owned(),
             )));
         }
-        let summed = edits.summed();
+        let summed = touched.edits.summed();
         let after = self
             .sums_within_limits(step, entity, summed.clone(), after, &before)
             .await?;
-        let after = row::complete_row(entity, after, self.scope(None))?;
+        let after = Arc::new(row::complete_row(entity, after, self.scope(None))?);
         let touched = self.touched_mut(at)?;
-        touched.used.attributes.extend(summed);
-        touched.after = Some(after.clone());
+        touched.used.attributes.extend(summed.into_iter().map(str::to_owned));
+        touched.after = Some(Arc::clone(&after));
         self.copies_follow(step, entity, &before, &after).await?;
         Ok(after)
     }
@@ -133,14 +138,14 @@ impl<'a> Attempt<'a> {
         &mut self,
         step: &'a Step,
         entity: &'a Entity,
-        summed: Vec<String>,
+        summed: Vec<&'a str>,
         mut after: Attributes,
         before: &Attributes,
     ) -> Result<Attributes, AttemptStop> {
         for name in summed {
-            if let (Some(attribute), Some(value)) = (entity.attribute(&name), after.get(&name).cloned()) {
+            if let (Some(attribute), Some(value)) = (entity.attribute(name), after.get(name).cloned()) {
                 let value = self.within_limits(step, entity, attribute, value, Some(before)).await?;
-                after.insert(name, value);
+                after.insert(name.to_owned(), value);
             }
         }
         Ok(after)
@@ -182,7 +187,7 @@ impl<'a> Attempt<'a> {
                 continue;
             }
             let mut edits = Edits::default();
-            edits.set.insert(name.to_owned(), after.get(&copy.attribute).cloned());
+            edits.set.insert(name, after.get(&copy.attribute).cloned());
             self.merge(step, at, holder, edits).await?;
             Box::pin(self.after_read(step, holder, at)).await?;
         }
@@ -201,15 +206,17 @@ impl<'a> Attempt<'a> {
         step: &'a Step,
         entity: &'a Entity,
         at: usize,
-        mut edits: Edits,
-        moved: Option<Moved>,
+        mut edits: Edits<'a>,
+        moved: Option<Moved<'a>>,
     ) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
         if let (Some(states), Some((from, to))) = (&entity.states, &moved) {
-            edits.set.entry(states.of.clone()).or_insert(Some(Value::S(to.clone())));
+            let state = edits.set.entry(states.of.as_str());
+            state.or_insert_with(|| Some(Value::S(to.clone().into_owned())));
             for (during, held) in &states.holding {
-                let enters = during.contains(to) && !from.iter().any(|state| during.contains(state));
-                let leaves = !during.contains(to) && from.iter().any(|state| during.contains(state));
+                let is_during = during.iter().any(|state| state == to);
+                let enters = is_during && !from.iter().any(|state| during.contains(state));
+                let leaves = !is_during && from.iter().any(|state| during.contains(state));
                 for (name, expr) in held {
                     let changes = (enters || leaves) && !edits.sets(name);
                     let Some(attribute) = entity.attribute(name).filter(|_| changes) else {
@@ -219,17 +226,17 @@ impl<'a> Attempt<'a> {
                         true => self.computed_as(expr, &attribute.ty, touched.known())?,
                         false => None,
                     };
-                    edits.set.insert(name.clone(), value);
+                    edits.set.insert(name, value);
                 }
             }
         }
         let mut planned = Planned {
-            moves: moved.as_ref().map(|(from, to)| (from.as_slice(), to.as_str())),
+            moves: moved.as_ref().map(|(from, to)| (&**from, &**to)),
             ..Planned::default()
         };
         planned.touched.extend(edits.touched());
         planned.known.extend(touched.known().keys().map(String::as_str));
-        planned.known.extend(edits.set.keys().map(String::as_str));
+        planned.known.extend(edits.set.keys().copied());
         let held_unknown = !edits.parts.is_empty();
         // A row that moves to another key is written there whole.
         let moves = edits.touched().any(|name| entity.is_key_attribute(name));
@@ -244,7 +251,7 @@ impl<'a> Attempt<'a> {
             let name = entity.attribute(&states.of).map_or(states.of.as_str(), |attribute| {
                 stored_name(&attribute.stored, &attribute.name)
             });
-            let condition = match from.as_slice() {
+            let condition = match &**from {
                 [one] => Condition::equal(name, Value::S(one.clone())),
                 several => Condition::In {
                     operand: Operand::Path(Path::attribute(name)),
@@ -254,11 +261,11 @@ impl<'a> Attempt<'a> {
                         .collect(),
                 },
             };
-            self.add_step_check(step, at, &DefaultRefusal::State(from.clone()), condition)?;
+            self.add_step_check(step, at, DefaultRefusal::State(from.to_vec()), condition)?;
         }
         for (name, number) in &edits.add {
             if let Some(condition) = limit_condition(entity, name, *number) {
-                self.add_step_check(step, at, &DefaultRefusal::Limit(name.clone()), condition)?;
+                self.add_step_check(step, at, DefaultRefusal::Limit((*name).to_owned()), condition)?;
             }
         }
         self.merge(step, at, entity, edits).await?;
@@ -277,7 +284,7 @@ impl<'a> Attempt<'a> {
         if touched.row().is_some() || matches!(touched.change, TouchedChange::Create | TouchedChange::Delete) {
             return self.update(step, plan, at).await;
         }
-        let (entity, named) = (touched.entity, touched.named.clone());
+        let (entity, named) = (touched.entity, Attributes::clone(&touched.named));
         self.step_requirements(step, plan, at).await?;
         self.create(step, entity, named).await
     }

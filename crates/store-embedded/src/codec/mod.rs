@@ -10,7 +10,7 @@ mod tests;
 mod varint;
 
 pub(crate) use raw::RawItem;
-pub(crate) use varint::{Reader, put_varint};
+pub(crate) use varint::{Reader, first_bytes, put_varint};
 
 use singlet_item::{Item, Number, Value, item_size_bytes};
 use singlet_store::StoreError;

@@ -82,17 +82,17 @@ impl<'a> RawItem<'a> {
             .collect()
     }
 
-    /// These attributes, as many as are there. The names are sorted.
-    pub(crate) fn decode_only<'n>(self, mut names: impl ExactSizeIterator<Item = &'n str>) -> Result<Item> {
+    /// These attributes, as many as are there. The names are sorted, each with its [`first_bytes`].
+    pub(crate) fn decode_only<'n>(self, mut names: impl ExactSizeIterator<Item = (&'n str, u64)>) -> Result<Item> {
         let mut found = Vec::with_capacity(names.len());
         let mut reader = self.attributes;
         let mut wanted = names.next();
         while wanted.is_some() && !reader.is_empty() {
             // Whether a name that nobody wants is a text is not looked at.
-            let name = reader.bytes()?;
+            let (name, first) = reader.bytes_and_first()?;
             let value = raw_value(&mut reader)?;
-            while let Some(next) = wanted {
-                match next.as_bytes().cmp(name) {
+            while let Some((next, next_first)) = wanted {
+                match next_first.cmp(&first).then_with(|| next.as_bytes().cmp(name)) {
                     Ordering::Less => {}
                     Ordering::Equal => found.push((next.to_owned(), value.decode()?)),
                     Ordering::Greater => break,

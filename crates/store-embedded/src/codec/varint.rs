@@ -12,6 +12,16 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u128) {
     out.push(number as u8);
 }
 
+/// The first eight bytes, with zeros behind fewer, as a number: of two texts whose numbers differ, the numbers are in the order of the
+/// texts, and most names are told apart by them.
+pub(crate) fn first_bytes(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    for (to, from) in first.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_be_bytes(first)
+}
+
 /// Bytes that are read from their beginning. What is not there is damage, never a panic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
@@ -73,6 +83,18 @@ impl<'a> Reader<'a> {
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
         self.take(length)
+    }
+
+    /// Bytes that say how many they are, with the first of them as [`first_bytes`] has them.
+    pub(crate) fn bytes_and_first(&mut self) -> Result<(&'a [u8], u64)> {
+        let length = self.length()?;
+        let first = match self.rest.first_chunk() {
+            // What follows is read with them, and left out again: no bytes are looked at one by one.
+            Some(first) if length < 8 => u64::from_be_bytes(*first) & !(u64::MAX >> (8 * length)),
+            Some(first) => u64::from_be_bytes(*first),
+            None => first_bytes(self.rest.get(..length).unwrap_or_default()),
+        };
+        Ok((self.take(length)?, first))
     }
 
     pub(crate) fn text(&mut self) -> Result<&'a str> {

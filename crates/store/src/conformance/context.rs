@@ -2,8 +2,8 @@
 
 use super::Difference;
 use crate::{
-    Consumed, GetRequest, IndexKind, IndexProjection, IndexSpec, KeyRange, KeySchema, KeyType, PageAnswer, PutRequest,
-    QueryRequest, Store, StoreError, TableSpec, Units, WriteAnswer,
+    Consumed, GetRequest, IndexKind, IndexProjection, IndexSpec, ItemLookup, KeyRange, KeySchema, KeyType, PageAnswer,
+    PutRequest, QueryRequest, Store, StoreError, TableSpec, Units, WriteAnswer,
 };
 use singlet_item::{Item, Number, ReadUnits, Value, WriteUnits};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -96,7 +96,23 @@ impl Context {
             consistent: true,
             ..GetRequest::default()
         };
-        self.store.get(&request).await.unwrap().item
+        let answer = self.store.get(&request).await.unwrap();
+        // What gives it at once gives the same.
+        let key: Vec<(&str, Value)> = request
+            .key
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.clone()))
+            .collect();
+        let lookup = ItemLookup {
+            table,
+            key: &key,
+            consistent: true,
+            projection: &request.projection,
+        };
+        if let Some(at_once) = self.store.get_at_once(lookup) {
+            assert_eq!(at_once.unwrap(), answer);
+        }
+        answer.item
     }
 
     pub(super) async fn query(&self, request: &QueryRequest) -> PageAnswer {

@@ -8,6 +8,7 @@ use crate::{
 };
 use singlet_item::Item;
 use singlet_item::limits::TRANSACTION_ITEMS_MAX;
+use std::sync::Arc;
 
 fn put(table: &str, item: Item, condition: Option<Condition>) -> TransactWrite {
     TransactWrite::Put(PutRequest {
@@ -281,4 +282,38 @@ pub(super) async fn a_transactional_read_has_bounds(context: &Context) {
     let mut twice = request(1);
     twice.gets.extend(request(1).gets);
     assert!(store.transact_get(&twice).await.unwrap_err().is_bad_request());
+}
+
+pub(super) async fn a_transaction_that_is_shared_is_done_as_any_other(context: &Context) {
+    let mut told = Vec::new();
+    for is_shared in [false, true] {
+        let table = context.table().await;
+        for sort in ["1", "2", "3"] {
+            context.put(&table, with("a", sort, "n", 1_i64)).await;
+        }
+        let mut answers = Vec::new();
+        // What is done first is what stands in the way of the second, in each of its actions.
+        for is_there in [Condition::equal("n", 1_i64), Condition::equal("n", 1_i64)] {
+            let absent = Some(Condition::not_exists("PK"));
+            let request = Arc::new(TransactWriteRequest {
+                actions: vec![
+                    put(&table, with("a", "0", "n", 0_i64), absent),
+                    update(&table, key("a", "1"), increment(), Some(is_there.clone())),
+                    delete(&table, key("a", "2"), Some(is_there.clone())),
+                    check(&table, key("a", "3"), is_there),
+                ],
+                token: None,
+            });
+            let answer = match is_shared {
+                true => context.store().transact_write_shared(&request).await,
+                false => context.store().transact_write(&request).await,
+            };
+            answers.push(format!("{answer:?}").replace(&table, "the table"));
+        }
+        for sort in ["0", "1", "2", "3"] {
+            answers.push(format!("{:?}", context.get(&table, key("a", sort)).await));
+        }
+        told.push(answers);
+    }
+    assert_eq!(told[0], told[1]);
 }

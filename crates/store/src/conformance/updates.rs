@@ -2,9 +2,10 @@
 
 use super::Context;
 use super::context::{item, key, number, with};
-use crate::{Path, Result, SetOperand, Update, UpdateRequest, UpdateReturn, WriteAnswer};
+use crate::{Condition, Path, Result, SetOperand, Update, UpdateRequest, UpdateReturn, WriteAnswer};
 use singlet_item::{Item, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 async fn update(context: &Context, table: &str, update: Update, returns: UpdateReturn) -> Result<WriteAnswer> {
     let request = UpdateRequest {
@@ -176,4 +177,31 @@ pub(super) async fn an_update_returns_what_is_asked(context: &Context) {
         let answer = update(context, &table, change, returns).await.unwrap();
         assert_eq!(answer.attributes, expected, "{returns:?}");
     }
+}
+
+pub(super) async fn an_update_that_is_shared_is_done_as_any_other(context: &Context) {
+    let mut told = Vec::new();
+    for is_shared in [false, true] {
+        let table = context.table().await;
+        context.put(&table, with("a", "b", "n", 1_i64)).await;
+        let mut answers = Vec::new();
+        // The second finds what the first has left, and the third has no key.
+        for (key, expected) in [(key("a", "b"), 1_i64), (key("a", "b"), 1_i64), (Item::new(), 1_i64)] {
+            let request = Arc::new(UpdateRequest {
+                table: table.clone(),
+                key,
+                update: Update::new().set("n", 2_i64).add("m", 5_i64),
+                condition: Some(Condition::equal("n", expected)),
+                returns: UpdateReturn::New,
+            });
+            let answer = match is_shared {
+                true => context.store().update_shared(&request).await,
+                false => context.store().update(&request).await,
+            };
+            answers.push(format!("{answer:?}").replace(&table, "the table"));
+        }
+        answers.push(format!("{:?}", context.get(&table, key("a", "b")).await));
+        told.push(answers);
+    }
+    assert_eq!(told[0], told[1]);
 }
