@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -114,8 +114,8 @@ impl OpenFile {
                 ArchiveProblem::Checksum(file.md5_checksum.clone(), own),
             ));
         }
-        let length = opened.seek(SeekFrom::Current(0)).map_err(failed)?;
-        opened.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let length = opened.stream_position().map_err(failed)?;
+        opened.rewind().map_err(failed)?;
         let read = BufReader::with_capacity(1 << 16, opened);
         let lines: Box<dyn BufRead + Send> = match length {
             // A partition without items may have a file without bytes.

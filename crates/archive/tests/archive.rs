@@ -1,5 +1,13 @@
 //! What is written is read, and what was damaged is refused with its place.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;

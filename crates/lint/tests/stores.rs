@@ -1,6 +1,11 @@
 //! What a model asks of a kind of store that can do less than DynamoDB.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +22,7 @@ table:
   indexes:
     GSI1: {partition: GSI1PK, sort: GSI1SK}
     ByDay: {partition: [day, state], sort: at}
-    Small: {partition: GSI2PK, projection: keys}
+    Small: {partition: GSI2PK, project: keys}
   type: kind
   ttl: ttl
   stream: both_images
@@ -168,12 +173,12 @@ writes:
     assert_eq!(errors, Vec::<String>::new());
     let found = found(&text, "alternator");
     for wanted in [
-        "P003 table at `both_images`: `shop` has a change stream",
-        "P005 table at `point_in_time`: `shop` has point-in-time recovery",
-        "P005 table at `{read: 5, write: 5}`: `shop` has provisioned units",
+        "P003 table at `stream: both_images`: `shop` has a change stream",
+        "P005 table at `recovery: point_in_time`: `shop` has point-in-time recovery",
+        "P005 table at `billing: {read: 5, write: 5}`: `shop` has provisioned units",
         "P004 ByDay at `ByDay`: the key of index `ByDay` has several attributes",
         "P004 Small at `Small`: index `Small` holds less than whole items",
-        "P001 both at `true`: `both` reads its rows in one transaction",
+        "P001 both at `together: true`: `both` reads its rows in one transaction",
         "P001 follow at `follow`: `follow` runs by itself",
         "P001 strike at `strike`: `strike` runs by itself",
         "P001 ordered at `ordered`: `ordered` writes a delivery",
