@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
-use singlet_runtime::{RuntimeError, kept_row};
+use singlet_runtime::{Engine, HeldTable, RuntimeError, kept_row};
 use singlet_store::{PutRequest, StoreError, StreamPosition};
 
 use crate::source::{ChangeSource, KeptPut, TURN};
@@ -83,6 +83,8 @@ pub enum FollowError {
     Overtaken,
     /// The name is none, or there are too many followers: what is wrong.
     Refused(String),
+    /// The table was restored, and nothing runs by itself on it until it is released.
+    Held(HeldTable),
     /// The store failed.
     Store(StoreError),
     /// A row is not as it should be.
@@ -94,6 +96,11 @@ impl fmt::Display for FollowError {
         match self {
             FollowError::Overtaken => out.write_str("another process follows under the same name"),
             FollowError::Refused(reason) => out.write_str(reason),
+            FollowError::Held(held) => write!(
+                out,
+                "nothing runs by itself on the table until it is released: it was restored from {}",
+                held.from
+            ),
             FollowError::Store(error) => error.fmt(out),
             FollowError::Runtime(error) => error.fmt(out),
         }
@@ -101,6 +108,14 @@ impl fmt::Display for FollowError {
 }
 
 impl std::error::Error for FollowError {}
+
+/// Refuses to begin what runs by itself on a table that is held. Nobody holds one that is open, so that who has begun need not ask again.
+pub(crate) async fn check_released(engine: &Engine) -> Result<(), FollowError> {
+    match engine.held_table().await? {
+        None => Ok(()),
+        Some(held) => Err(FollowError::Held(held)),
+    }
+}
 
 impl From<StoreError> for FollowError {
     fn from(error: StoreError) -> Self {

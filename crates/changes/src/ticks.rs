@@ -14,7 +14,7 @@ use singlet_item::{Item, Value};
 use singlet_model::model::{Schedule, Tick};
 use singlet_runtime::{Engine, RuntimeError, TickRun, TriggerOutcome};
 
-use crate::followers::{FollowError, Followers, number, number_value, turn_of, unreadable};
+use crate::followers::{FollowError, Followers, check_released, number, number_value, turn_of, unreadable};
 use crate::lease::Lease;
 use crate::triggers::{
     ParkedChange, ParkedChanges, ParkedOrder, Parking, RunEnd, Tries, TriggerObserver, ended, followers_of, tried,
@@ -62,7 +62,7 @@ impl Ticker {
     ///
     /// # Errors
     ///
-    /// Where the store fails.
+    /// Where the store fails, or the table is held.
     pub async fn start_all(
         engine: &Arc<Engine>,
         observer: &Arc<dyn TriggerObserver>,
@@ -89,6 +89,9 @@ impl Ticker {
                 is_bulk: write.bulk,
                 noted,
             });
+        }
+        if !all.is_empty() {
+            check_released(engine).await?;
         }
         Ok(all)
     }

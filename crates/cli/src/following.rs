@@ -202,12 +202,20 @@ struct FollowedSystem {
 /// Where the store fails, or the table has no stream that can be followed.
 pub(crate) async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
     let unheard: Arc<dyn TriggerObserver> = Arc::new(Noticed::new("", None));
-    Ticker::start_all(engine, &unheard, now()).await?;
+    // On a table that is held they are entered, and do not begin.
+    let unless_held = |started: Result<(), FollowError>| match started {
+        Err(FollowError::Held(_)) => Ok(()),
+        started => started,
+    };
+    unless_held(Ticker::start_all(engine, &unheard, now()).await.map(drop))?;
     if engine.model().followed_changes().next().is_none() {
         return Ok(());
     }
-    TriggerFollower::start(Arc::clone(engine), unheard, now()).await?;
-    Ok(())
+    unless_held(
+        TriggerFollower::start(Arc::clone(engine), unheard, now())
+            .await
+            .map(drop),
+    )
 }
 
 /// Follows the changes of every system of a service, from now on. Searches wait for their index as soon as this has returned.
@@ -327,6 +335,10 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
         Err(error) => {
             tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
         }
+    }
+    if let Ok(Some(held)) = engine.held_table().await {
+        let held = FollowError::Held(held);
+        tracing::warn!(system = noticed.system, "{held}: `singlet changes MODEL release`");
     }
     let mut leases = (None, None, None, None);
     tokio::select! {
@@ -519,6 +531,8 @@ pub(crate) fn stream_late_millis(company: Company) -> i64 {
 async fn pause_after(ended: Result<(), FollowError>, noticed: &Noticed, failures: &mut u32) {
     match ended {
         Ok(()) => tokio::time::sleep(LEASE_PAUSE).await,
+        // It was said at the beginning.
+        Err(FollowError::Held(_)) => tokio::time::sleep(LEASE_PAUSE).await,
         // Another process is further; where it goes on is read anew.
         Err(FollowError::Overtaken) => tokio::time::sleep(HEAD_PAUSE_SHARED).await,
         Err(error) => {

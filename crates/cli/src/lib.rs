@@ -67,7 +67,7 @@ enum Command {
     Dynamodb(commands::dynamodb::Dynamodb),
     Token(commands::token::Token),
     Backup(commands::upkeep::Backup),
-    Restore(commands::upkeep::Restore),
+    Restore(commands::restore::Restore),
     Compact(commands::upkeep::Compact),
     Doctor(commands::doctor::Doctor),
     Lsp(commands::lsp::Lsp),

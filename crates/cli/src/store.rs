@@ -186,6 +186,9 @@ fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, error: OpenErr
                     "`singlet copy` with the same options goes on; with `--abort` it opens here again"
                 }
                 RelocationPhase::Moved => "serve it from there",
+                RelocationPhase::Preparing | RelocationPhase::Restoring => {
+                    "`singlet restore` with the same options goes on; before it has come to its end the table has half of its items"
+                }
             };
             format!("table `{table}` of `{}`: {error}\nhelp: {help}", model.name)
         }

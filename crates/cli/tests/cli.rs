@@ -31,6 +31,8 @@ mod lakes;
 mod migrating;
 #[path = "cli/private.rs"]
 mod private;
+#[path = "cli/restoring.rs"]
+mod restoring;
 #[path = "cli/running.rs"]
 mod running;
 #[path = "cli/serving.rs"]
@@ -76,6 +78,7 @@ fn every_transcript_is_what_the_command_prints() {
             "docs/check.md",
             "docs/deploy.md",
             "docs/diff.md",
+            "docs/dump.md",
             "docs/evolution.md",
             "docs/from-one-machine-to-dynamodb.md",
             "docs/tutorial.md",

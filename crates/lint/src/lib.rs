@@ -5,8 +5,8 @@
 //! resolved model to findings: it collects, it never stops, it prints nothing. Rules that need a plan are written the same
 //! way as rules that need none: the [`Context`] has both.
 //!
-//! Codes: `K` keys, `I` indexes, `R` reads, `W` writes, `C` cost and limits, `E` evolution and operations. Codes and names
-//! are stable.
+//! Codes: `K` keys, `I` indexes, `R` reads, `W` writes, `C` cost and limits, `E` evolution and operations; `P` what another kind of store
+//! lacks, which is looked for only where one is named. Codes and names are stable.
 
 mod accept;
 mod answers;
@@ -15,10 +15,12 @@ mod key_space;
 mod prices;
 mod rules;
 mod steps;
+mod store_kinds;
 mod traffic;
 
 pub use context::{Context, Findings};
 pub use rules::DESIGN_RULES;
+pub use store_kinds::{STORE_KINDS, StoreKind, check_for_store, store_kind};
 
 use singlet_model::{Diagnostics, Loaded, Rule, Severity};
 
@@ -53,6 +55,7 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     singlet_model::rules::all()
         .chain(design)
         .chain(accept::RULES.iter().copied())
+        .chain(store_kinds::RULES.iter().copied())
 }
 
 /// The rule of that name or code.

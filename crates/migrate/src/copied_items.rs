@@ -10,7 +10,7 @@ use singlet_runtime::{Engine, RuntimeError, TableControl, batch_get, retried_pas
 use singlet_store::{DeleteRequest, KeySchema, PageAnswer, ScanRequest};
 
 use crate::copy_error::CopyError;
-use crate::table_copy::{CopiedTable, CopyStage, TableCopier, WRITE_UNIT_BYTES};
+use crate::table_copy::{CopiedTable, CopyStage, TableCopier, WRITE_UNIT_BYTES, carried_tables};
 
 /// How often both tables are held against each other. What differs after so many is written by somebody else.
 const ROUNDS_MAX: usize = 5;
@@ -48,7 +48,7 @@ impl TableCopier<'_> {
     pub(crate) async fn copied(&self, control: &TableControl, is_new: bool) -> Result<CopiedTable, CopyError> {
         let pacer = Pacer::new(self.options.rate);
         let mut copied = CopiedTable::default();
-        for table in self.carried_tables().await? {
+        for table in carried_tables(self.source).await? {
             if table.name != self.target.model().table.name {
                 self.target.make_table_beside().await?;
             }
@@ -96,10 +96,10 @@ impl TableCopier<'_> {
             items.retain(|item| self.is_carried(control, table, item));
             filled.equal += items.len() as u64;
             if compares {
-                items = self.lacking(table, items).await?;
+                items = lacking(self.target, table, items, (self.clock)()).await?;
             }
             filled.corrected += items.len() as u64;
-            self.put(table, items, pacer).await?;
+            put_items(self.target, table, items, pacer).await?;
             (self.progress)(CopyStage::Copying, read);
             start = page.last_key;
             if start.is_none() {
@@ -107,47 +107,6 @@ impl TableCopier<'_> {
             }
             self.check_under_way(control).await?;
         }
-    }
-
-    /// Of some items, those that are not on the target as they are; what has expired may be gone there.
-    async fn lacking(&self, table: &CarriedTable, items: Vec<Item>) -> Result<Vec<Item>, CopyError> {
-        let there = self.items_of(self.target, table, &items).await?;
-        let now = (self.clock)();
-        let is_lacking = |item: &Item| match there.get(&table.key_of(item)) {
-            Some(there) => there != item,
-            None => !row::has_expired(self.source.model(), item, now),
-        };
-        Ok(items.into_iter().filter(is_lacking).collect())
-    }
-
-    /// What lies under the keys of some items.
-    async fn items_of(
-        &self,
-        engine: &Engine,
-        table: &CarriedTable,
-        items: &[Item],
-    ) -> Result<BTreeMap<Item, Item>, CopyError> {
-        let keys: Vec<Item> = items.iter().map(|item| table.key_of(item)).collect();
-        let (found, _) = batch_get(engine.store(), engine.bounds(), &table.name, &keys, true).await?;
-        Ok(found.into_iter().map(|item| (table.key_of(&item), item)).collect())
-    }
-
-    async fn put(&self, table: &CarriedTable, items: Vec<Item>, pacer: &Pacer) -> Result<(), CopyError> {
-        let batches: Vec<Vec<Item>> = items.chunks(BATCH_ITEMS).map(<[Item]>::to_vec).collect();
-        let work = batches.into_iter().map(|batch| async move {
-            let units = batch
-                .iter()
-                .map(|item| (item_size_bytes(item) as u64).div_ceil(WRITE_UNIT_BYTES));
-            let units: u64 = units.sum();
-            pacer.wait().await;
-            pacer.took(units as f64);
-            put_all(self.target.store(), &table.name, batch, |_| {}).await
-        });
-        let mut work = stream::iter(work).buffer_unordered(BATCHES_AT_ONCE);
-        while let Some(done) = work.next().await {
-            done?;
-        }
-        Ok(())
     }
 
     /// Holds every item of the target against the source. What differs is put again, what is not of the source goes.
@@ -159,7 +118,7 @@ impl TableCopier<'_> {
             let read = page.items.len() as u64;
             let is_control = |item: &Item| table.name == control.table() && control.is_row(item);
             let there: Vec<Item> = page.items.into_iter().filter(|item| !is_control(item)).collect();
-            let wanted = self.items_of(self.source, table, &there).await?;
+            let wanted = items_of(self.source, table, &there).await?;
             let wanted = |item: &Item| {
                 let wanted = wanted.get(&table.key_of(item));
                 wanted.filter(|wanted| self.is_carried(control, table, wanted))
@@ -173,7 +132,7 @@ impl TableCopier<'_> {
                     }
                     None => {
                         compared.corrected += 1;
-                        self.remove(table, item).await?;
+                        remove_item(self.target, table, item).await?;
                     }
                 }
             }
@@ -185,17 +144,62 @@ impl TableCopier<'_> {
             self.check_under_way(control).await?;
         }
     }
+}
 
-    async fn remove(&self, table: &CarriedTable, item: &Item) -> Result<(), CopyError> {
-        let request = DeleteRequest {
-            table: table.name.clone(),
-            key: table.key_of(item),
-            ..DeleteRequest::default()
-        };
-        let store = self.target.store();
-        retried_past_conflicts(self.target.bounds(), || store.delete(&request)).await?;
-        Ok(())
+/// Of some items, those that are not in a table as they are; what has expired may be gone there.
+pub(crate) async fn lacking(
+    engine: &Engine,
+    table: &CarriedTable,
+    items: Vec<Item>,
+    now: i64,
+) -> Result<Vec<Item>, RuntimeError> {
+    let there = items_of(engine, table, &items).await?;
+    let is_lacking = |item: &Item| match there.get(&table.key_of(item)) {
+        Some(there) => there != item,
+        None => !row::has_expired(engine.model(), item, now),
+    };
+    Ok(items.into_iter().filter(is_lacking).collect())
+}
+
+/// What lies under the keys of some items.
+async fn items_of(engine: &Engine, table: &CarriedTable, items: &[Item]) -> Result<BTreeMap<Item, Item>, RuntimeError> {
+    let keys: Vec<Item> = items.iter().map(|item| table.key_of(item)).collect();
+    let (found, _) = batch_get(engine.store(), engine.bounds(), &table.name, &keys, true).await?;
+    Ok(found.into_iter().map(|item| (table.key_of(&item), item)).collect())
+}
+
+/// Puts items as they are.
+pub(crate) async fn put_items(
+    engine: &Engine,
+    table: &CarriedTable,
+    items: Vec<Item>,
+    pacer: &Pacer,
+) -> Result<(), RuntimeError> {
+    let batches: Vec<Vec<Item>> = items.chunks(BATCH_ITEMS).map(<[Item]>::to_vec).collect();
+    let work = batches.into_iter().map(|batch| async move {
+        let units = batch
+            .iter()
+            .map(|item| (item_size_bytes(item) as u64).div_ceil(WRITE_UNIT_BYTES));
+        let units: u64 = units.sum();
+        pacer.wait().await;
+        pacer.took(units as f64);
+        put_all(engine.store(), &table.name, batch, |_| {}).await
+    });
+    let mut work = stream::iter(work).buffer_unordered(BATCHES_AT_ONCE);
+    while let Some(done) = work.next().await {
+        done?;
     }
+    Ok(())
+}
+
+async fn remove_item(engine: &Engine, table: &CarriedTable, item: &Item) -> Result<(), RuntimeError> {
+    let request = DeleteRequest {
+        table: table.name.clone(),
+        key: table.key_of(item),
+        ..DeleteRequest::default()
+    };
+    retried_past_conflicts(engine.bounds(), || engine.store().delete(&request)).await?;
+    Ok(())
 }
 
 /// One page of a table, strongly.

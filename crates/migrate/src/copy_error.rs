@@ -108,7 +108,7 @@ impl From<FollowError> for CopyError {
             FollowError::Store(error) => error.into(),
             FollowError::Runtime(error) => error.into(),
             // Nothing is noted here, so that neither comes up.
-            FollowError::Overtaken | FollowError::Refused(_) => CopyError::Overtaken,
+            FollowError::Overtaken | FollowError::Refused(_) | FollowError::Held(_) => CopyError::Overtaken,
         }
     }
 }

@@ -132,7 +132,7 @@ impl From<FollowError> for MigrateError {
             FollowError::Store(error) => error.into(),
             FollowError::Runtime(error) => error.into(),
             // Nothing is noted here, so that neither comes up.
-            FollowError::Overtaken | FollowError::Refused(_) => RuntimeError::Conflict.into(),
+            FollowError::Overtaken | FollowError::Refused(_) | FollowError::Held(_) => RuntimeError::Conflict.into(),
         }
     }
 }

@@ -28,6 +28,7 @@ struct Gate {
 
 const MIGRATING: &str = "the table is being migrated";
 const COPYING: &str = "the table is being copied to another store";
+const RESTORING: &str = "the table is being restored";
 const MOVED: &str = "the table was moved to another store, and is served from there";
 const OTHER_MODEL: &str = "the table was migrated to another model, and waits for a service of that model";
 const NOT_READ: &str = "whether the table is being migrated could not be read for a while";
@@ -138,6 +139,7 @@ async fn watch_table(engine: Engine, faces: Vec<String>, gate: Weak<Gate>, bridg
                 let phase = control.relocation().map(|relocation| relocation.phase);
                 gate.has_read(Some(match phase {
                     Some(RelocationPhase::Moved) => MOVED,
+                    Some(RelocationPhase::Preparing | RelocationPhase::Restoring) => RESTORING,
                     _ => COPYING,
                 }));
             }

@@ -24,6 +24,7 @@
 //!
 //! No terminal, no file, and no models: it is given the old one and the new one.
 
+mod archived_item;
 mod bridge;
 mod copied_items;
 mod copies;
@@ -37,10 +38,13 @@ mod mapping;
 mod migrator;
 mod pass;
 mod report;
+mod restore_error;
 mod stamp;
 mod step;
 mod survey;
 mod table_copy;
+mod table_dump;
+mod table_restore;
 mod table_steps;
 mod verify;
 
@@ -52,5 +56,8 @@ pub use gate::{GATE_BEAT, GATE_STALE, behind_gate};
 pub use indexing::{IndexBuilder, IndexesBuilt, before_indexes};
 pub use migrator::{MigrateOptions, MigrateProgress, Migrated, Migrator};
 pub use report::{EntityCount, MigrationPlan};
+pub use restore_error::RestoreError;
 pub use stamp::STAMP;
 pub use table_copy::{CopiedTable, CopyOptions, CopyPlan, CopyStage, TableCopier};
+pub use table_dump::{DumpError, dump_table};
+pub use table_restore::{RestoreOptions, RestorePlan, RestoreStage, RestoredTable, TableRestorer};

@@ -25,7 +25,7 @@ use std::time::Duration;
 use singlet_changes::{CLOCKS_DIFFER_SECONDS, Followers, is_of_following};
 use singlet_item::{Item, item_size_bytes};
 use singlet_runtime::load::is_of_singlet;
-use singlet_runtime::{Engine, Relocation, RelocationPhase, TableControl};
+use singlet_runtime::{Engine, Relocation, RelocationPhase, RuntimeError, TableControl};
 use singlet_store::{StoreError, TableSpec};
 
 use crate::copied_items::{CarriedTable, page_of};
@@ -163,7 +163,7 @@ impl<'e> TableCopier<'e> {
             }
         }
         let mut plan = CopyPlan::default();
-        for table in self.carried_tables().await? {
+        for table in carried_tables(self.source).await? {
             let mut start = None;
             loop {
                 let page = page_of(self.source, &table.name, self.options.page_items, start).await?;
@@ -213,7 +213,7 @@ impl<'e> TableCopier<'e> {
         }
         let control = self.marked_source(&relocation).await?;
         let copied = self.copied(&control, is_new).await?;
-        if self.target_is_followed().await? {
+        if is_followed(self.target).await? {
             (self.progress)(CopyStage::Quiet, self.options.quiet_for.as_secs());
             tokio::time::sleep(self.options.quiet_for).await;
         }
@@ -253,7 +253,7 @@ impl<'e> TableCopier<'e> {
                     && claim.id == known.id
                     && claim.phase == RelocationPhase::Claimed
                 {
-                    self.unclaim(&there).await?;
+                    unclaim(self.target, &there).await?;
                 }
                 Ok(())
             }
@@ -262,9 +262,13 @@ impl<'e> TableCopier<'e> {
 
     async fn source_control(&self) -> Result<TableControl, CopyError> {
         let control = self.source.table_control().await?.ok_or(CopyError::Unknown)?;
-        match control.migration() {
-            Some(migration) => Err(CopyError::Migrating(migration.clone())),
-            None => Ok(control),
+        if let Some(migration) = control.migration() {
+            return Err(CopyError::Migrating(migration.clone()));
+        }
+        // What is half restored is not opened by giving up a copy that nobody began.
+        match control.relocation() {
+            Some(known) if known.phase.is_restoring() => Err(CopyError::Elsewhere(known.clone())),
+            _ => Ok(control),
         }
     }
 
@@ -320,8 +324,11 @@ impl<'e> TableCopier<'e> {
                     tokio::time::sleep(self.options.target_settles_for).await;
                     // A service may have written before it noticed. What it wrote is its callers', and is not thrown away.
                     if let Err(error) = self.check_target_empty().await {
-                        self.unclaim(claimed).await?;
-                        return Err(error);
+                        // Where another process went on meanwhile, the rows are those that it copied.
+                        match unclaim(self.target, claimed).await? {
+                            true => return Err(error),
+                            false => continue,
+                        }
                     }
                     self.target.take_control_of(&source, claimed, Some(relocation)).await?;
                 }
@@ -336,15 +343,6 @@ impl<'e> TableCopier<'e> {
             }
         }
         Err(CopyError::Overtaken)
-    }
-
-    /// The target is again what it was before it was claimed.
-    async fn unclaim(&self, claimed: &TableControl) -> Result<(), CopyError> {
-        match claimed.faces() {
-            [] => self.target.remove_control(claimed).await?,
-            _ => drop(self.target.set_relocation(claimed, None).await?),
-        }
-        Ok(())
     }
 
     /// Whether the target holds what this copy has put there.
@@ -375,33 +373,7 @@ impl<'e> TableCopier<'e> {
             Err(error) if error.is_not_found() => return Err(CopyError::NoTarget),
             target => target?,
         };
-        let mut found = Vec::new();
-        if source.key != target.key {
-            found.push("it has another key".to_owned());
-        }
-        for index in &source.indexes {
-            let there = target.indexes.iter().find(|known| known.name == index.name);
-            match there {
-                None => found.push(format!("it has no index `{}`", index.name)),
-                Some(known)
-                    if (known.kind, &known.key, &known.projection) != (index.kind, &index.key, &index.projection) =>
-                {
-                    found.push(format!("its index `{}` is another", index.name));
-                }
-                Some(_) => {}
-            }
-        }
-        let shown = |ttl: &Option<String>| ttl.as_ref().map_or("nothing".to_owned(), |name| format!("`{name}`"));
-        if source.ttl != target.ttl {
-            found.push(format!(
-                "its items expire by {}, not {}",
-                shown(&target.ttl),
-                shown(&source.ttl)
-            ));
-        }
-        if source.stream.is_some() && source.stream != target.stream {
-            found.push("its stream does not carry the same".to_owned());
-        }
+        let found = spec_differences(&source, &target);
         match found.is_empty() {
             true => Ok(()),
             false => Err(CopyError::OtherTable(found)),
@@ -417,38 +389,11 @@ impl<'e> TableCopier<'e> {
         }
     }
 
-    /// Nothing lies on the target but what Singlet keeps in a table that nobody has used.
     async fn check_target_empty(&self) -> Result<(), CopyError> {
-        let table = &self.target.model().table.name;
-        let mut start = None;
-        loop {
-            let page = page_of(self.target, table, self.options.page_items, start).await?;
-            if page.items.iter().any(|item| !is_of_singlet(self.target.model(), item)) {
-                return Err(CopyError::NotEmpty);
-            }
-            start = page.last_key;
-            if start.is_none() {
-                return Ok(());
-            }
+        match has_rows(self.target, self.options.page_items).await? {
+            true => Err(CopyError::NotEmpty),
+            false => Ok(()),
         }
-    }
-
-    async fn target_is_followed(&self) -> Result<bool, CopyError> {
-        let has_followed = self.target.model().followed_changes().next().is_some();
-        Ok(has_followed && spec_of(self.target).await?.stream.is_some())
-    }
-
-    /// The tables that are there of the system's.
-    pub(crate) async fn carried_tables(&self) -> Result<Vec<CarriedTable>, CopyError> {
-        let mut carried = Vec::new();
-        for name in self.source.system_tables() {
-            let key = match self.source.store().describe_table(&name).await {
-                Err(error) if error.is_not_found() => continue,
-                described => described?.spec.key,
-            };
-            carried.push(CarriedTable { name, key });
-        }
-        Ok(carried)
     }
 
     /// The control row is written by itself, at the beginning and at the end.
@@ -502,7 +447,82 @@ impl<'e> TableCopier<'e> {
     }
 }
 
-async fn spec_of(engine: &Engine) -> Result<TableSpec, StoreError> {
+pub(crate) async fn spec_of(engine: &Engine) -> Result<TableSpec, StoreError> {
     let described = engine.store().describe_table(&engine.model().table.name).await?;
     Ok(described.spec)
+}
+
+/// Where a table is not what items come from: what differs.
+pub(crate) fn spec_differences(source: &TableSpec, target: &TableSpec) -> Vec<String> {
+    let mut found = Vec::new();
+    if source.key != target.key {
+        found.push("it has another key".to_owned());
+    }
+    for index in &source.indexes {
+        let there = target.indexes.iter().find(|known| known.name == index.name);
+        match there {
+            None => found.push(format!("it has no index `{}`", index.name)),
+            Some(known)
+                if (known.kind, &known.key, &known.projection) != (index.kind, &index.key, &index.projection) =>
+            {
+                found.push(format!("its index `{}` is another", index.name));
+            }
+            Some(_) => {}
+        }
+    }
+    let shown = |ttl: &Option<String>| ttl.as_ref().map_or("nothing".to_owned(), |name| format!("`{name}`"));
+    if source.ttl != target.ttl {
+        found.push(format!(
+            "its items expire by {}, not {}",
+            shown(&target.ttl),
+            shown(&source.ttl)
+        ));
+    }
+    if source.stream.is_some() && source.stream != target.stream {
+        found.push("its stream does not carry the same".to_owned());
+    }
+    found
+}
+
+/// A table is again what it was before it was claimed; whether nobody was faster.
+pub(crate) async fn unclaim(engine: &Engine, claimed: &TableControl) -> Result<bool, RuntimeError> {
+    match claimed.faces() {
+        [] => engine.remove_control(claimed).await,
+        _ => engine.set_relocation(claimed, None).await,
+    }
+}
+
+/// Whether anything lies in the model's table but what Singlet keeps in one that nobody has used.
+pub(crate) async fn has_rows(engine: &Engine, page_items: u32) -> Result<bool, RuntimeError> {
+    let table = &engine.model().table.name;
+    let mut start = None;
+    loop {
+        let page = page_of(engine, table, page_items, start).await?;
+        if page.items.iter().any(|item| !is_of_singlet(engine.model(), item)) {
+            return Ok(true);
+        }
+        start = page.last_key;
+        if start.is_none() {
+            return Ok(false);
+        }
+    }
+}
+
+/// Whether anything of the model acts on the changes of its table.
+pub(crate) async fn is_followed(engine: &Engine) -> Result<bool, StoreError> {
+    let has_followed = engine.model().followed_changes().next().is_some();
+    Ok(has_followed && spec_of(engine).await?.stream.is_some())
+}
+
+/// The tables that are there of a model's system.
+pub(crate) async fn carried_tables(engine: &Engine) -> Result<Vec<CarriedTable>, StoreError> {
+    let mut carried = Vec::new();
+    for name in engine.system_tables() {
+        let key = match engine.store().describe_table(&name).await {
+            Err(error) if error.is_not_found() => continue,
+            described => described?.spec.key,
+        };
+        carried.push(CarriedTable { name, key });
+    }
+    Ok(carried)
 }

@@ -25,7 +25,7 @@ use singlet_runtime::{Engine, Refused, RuntimeError};
 
 use crate::change::{Change, ChangeKind};
 use crate::follow::Follower;
-use crate::followers::{FollowError, Followers};
+use crate::followers::{FollowError, Followers, check_released};
 use crate::lease::Lease;
 use crate::source::ChangeSource;
 use crate::tallies::forget_tallies;
@@ -146,11 +146,11 @@ pub struct TriggerFollower {
 }
 
 impl TriggerFollower {
-    /// Goes on where the last one was; the first begins now.
+    /// Goes on where the last one was; the first begins now, also where the table is held: what happens meanwhile waits, too.
     ///
     /// # Errors
     ///
-    /// Where the store fails.
+    /// Where the store fails, or the table is held.
     pub async fn start(
         engine: Arc<Engine>,
         observer: Arc<dyn TriggerObserver>,
@@ -158,6 +158,7 @@ impl TriggerFollower {
     ) -> Result<Self, FollowError> {
         let followers = followers_of(&engine);
         let follower = Follower::start_kept(followers.clone(), TRIGGERS_FOLLOWER, now_millis.div_euclid(1_000)).await?;
+        check_released(&engine).await?;
         let parked = ParkedChanges::new(followers.clone());
         parked.look().await?;
         let timers = timers::Timers::are_needed(&engine).then(|| timers::Timers::new(followers.clone()));

@@ -4,6 +4,7 @@
 //! answer and its going the process may end: then it is told again, under the same id.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -14,7 +15,7 @@ use singlet_runtime::Engine;
 use super::deliveries::{Deliveries, WebhookOrder, WebhookState};
 use super::delivery::Delivery;
 use super::schedule::{asked_wait, wait_after};
-use crate::followers::FollowError;
+use crate::followers::{FollowError, check_released};
 use crate::lease::Lease;
 use crate::triggers::followers_of;
 
@@ -94,6 +95,8 @@ pub struct WebhookSender {
     observer: Arc<dyn WebhookObserver>,
     /// Until when receivers asked to be left alone, by webhook.
     paused: Mutex<BTreeMap<String, i64>>,
+    /// Whether it was seen that nothing keeps the table from telling anybody.
+    is_released: AtomicBool,
 }
 
 impl WebhookSender {
@@ -105,6 +108,7 @@ impl WebhookSender {
             post,
             observer,
             paused: Mutex::default(),
+            is_released: AtomicBool::new(false),
         }
     }
 
@@ -118,8 +122,12 @@ impl WebhookSender {
     ///
     /// # Errors
     ///
-    /// Where the store fails; what was not noted is sent again.
+    /// Where the store fails, or the table is held; what was not noted is sent again.
     pub async fn send_due(&self, webhook: &Webhook, clock: &(dyn Fn() -> i64 + Sync)) -> Result<usize, FollowError> {
+        if !self.is_released.load(Ordering::Acquire) {
+            check_released(&self.engine).await?;
+            self.is_released.store(true, Ordering::Release);
+        }
         let store = self.engine.store().as_ref();
         let looked = self.deliveries.look(store, &webhook.name, clock()).await?;
         let address = self.engine.webhook_address(webhook)?;

@@ -12,6 +12,7 @@ mod copies;
 mod dying;
 mod faults;
 mod following;
+mod held;
 mod kills;
 mod kinds;
 mod lost_answers;

@@ -19,7 +19,7 @@ use crate::triggers::start;
 
 const URL: &str = "https://receiver.example/hook";
 
-const SHOP: &str = r#"
+pub const SHOP: &str = r#"
 singlet: 1
 name: shop
 table: {name: shop, key: {partition: PK, sort: SK}, type: kind, ttl: ttl, stream: both_images}
@@ -57,11 +57,11 @@ webhooks:
 "#;
 
 /// What came to a receiver: webhook, id, body.
-type Came = (String, String, String);
+pub type Came = (String, String, String);
 
 /// A receiver that answers what it is told to, and takes everything else.
 #[derive(Default)]
-struct Receiver {
+pub struct Receiver {
     came: Mutex<Vec<Came>>,
     answers: Mutex<VecDeque<Posted>>,
     always: Mutex<Option<Posted>>,
@@ -86,7 +86,7 @@ impl Receiver {
         Arc::new(receiver)
     }
 
-    fn take(&self) -> Vec<Came> {
+    pub fn take(&self) -> Vec<Came> {
         std::mem::take(&mut *self.came.lock().unwrap())
     }
 }
@@ -98,7 +98,7 @@ fn failed(retry_after: Option<&str>) -> Posted {
     }
 }
 
-fn sender(engine: &Arc<Engine>, receiver: &Arc<Receiver>) -> WebhookSender {
+pub fn sender(engine: &Arc<Engine>, receiver: &Arc<Receiver>) -> WebhookSender {
     WebhookSender::new(Arc::clone(engine), receiver.clone(), Arc::new(Unobserved))
 }
 

@@ -2,6 +2,7 @@
 
 mod parked;
 mod rebuild;
+mod release;
 mod repair;
 mod schedule;
 mod show;
@@ -56,6 +57,7 @@ enum Action {
     Resume(webhooks::Resume),
     Rebuild(rebuild::Rebuild),
     Repair(repair::Repair),
+    Release(release::Release),
 }
 
 /// Show how far every follower has come.
@@ -103,6 +105,9 @@ impl Changes {
 
     async fn changes(self) -> Result<ExitCode, ExitCode> {
         let loaded = model::load(&self.model)?;
+        if let Action::Release(release) = self.action {
+            return release.run(&self.store, loaded).await;
+        }
         let opened = open_changes(&self.store, loaded)
             .await
             .map_err(|reason| model::fail(&reason))?;
@@ -122,6 +127,8 @@ impl Changes {
             Action::Resume(resume) => resume.run(&opened).await,
             Action::Rebuild(rebuild) => rebuild.run(&opened).await,
             Action::Repair(repair) => repair.run(&opened).await,
+            // It asks for no changes, and was done before.
+            Action::Release(_) => Ok(ExitCode::from(exit::CLEAN)),
             Action::Acknowledge(acknowledge) => {
                 let done = opened.followers().acknowledge(&acknowledge.name).await;
                 let gaps = done.map_err(|error| failed(&opened.model, &error))?;

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use singlet_lint::{STORE_KINDS, check_for_store, store_kind};
 use singlet_model::{Diagnostic, Severity, Source};
 
 use crate::report::{self, Report};
@@ -31,6 +33,9 @@ pub(crate) struct Check {
     /// Also show hints: facts about a sound design that are worth knowing.
     #[arg(long)]
     hints: bool,
+    /// Also say what cannot run on this kind of store, or runs otherwise there.
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(STORE_KINDS.iter().map(|kind| kind.name)))]
+    store: Option<String>,
     /// Check again whenever a file changes.
     #[arg(long, conflicts_with = "format")]
     watch: bool,
@@ -109,8 +114,12 @@ impl Check {
         };
         let (source, found) = match singlet_model::decode(&name, bytes) {
             Ok(source) => {
-                let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
-                (source, found)
+                let loaded = singlet_model::load(&source);
+                let found = match self.store.as_deref().and_then(store_kind) {
+                    Some(kind) => check_for_store(loaded, kind),
+                    None => singlet_lint::check(loaded),
+                };
+                (source, found.into_sorted())
             }
             Err(invalid) => (invalid.0, vec![invalid.1]),
         };

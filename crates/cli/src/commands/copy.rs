@@ -238,6 +238,9 @@ fn refused(table: &str, ends: &Ends, error: &CopyError) -> ExitCode {
         CopyError::NotEmpty | CopyError::Unfinished => {
             "nothing was copied over it: delete that table, and make it anew with `singlet deploy MODEL --store dynamodb`"
         }
+        CopyError::Elsewhere(relocation) if relocation.phase.is_restoring() => {
+            "`singlet restore` with the same options comes to the end of that"
+        }
         CopyError::Elsewhere(_) => {
             "copy it there, or open the folder's table again with `--abort` while it has not moved"
         }

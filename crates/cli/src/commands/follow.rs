@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use singlet_changes::PostWebhook;
+use singlet_changes::{FollowError, PostWebhook};
 use singlet_runtime::TableUse;
 
 use super::serve::{log, signal};
@@ -81,6 +81,12 @@ impl Follow {
         }
         let opened = self.store.open(loaded, TableUse::Writing).await;
         let engine = Arc::new(opened.map_err(|reason| model::fail(&reason))?);
+        let held = engine.held_table().await;
+        if let Some(held) = held.map_err(|error| model::fail(&error.to_string()))? {
+            let code = model::fail(&FollowError::Held(held).to_string());
+            eprintln!("help: `singlet changes MODEL release` releases it");
+            return Err(code);
+        }
         let readers = match self.secret_files_shared {
             true => Readers::Others,
             false => Readers::OwnerAlone,

@@ -27,6 +27,7 @@ pub mod lsp;
 pub mod mcp;
 pub mod migrate;
 pub mod plan;
+pub mod restore;
 pub mod schema;
 pub mod serve;
 pub mod token;

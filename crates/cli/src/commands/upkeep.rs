@@ -1,4 +1,4 @@
-//! `singlet backup`, `singlet restore` and `singlet compact`: what keeps a folder of data for years.
+//! `singlet backup` and `singlet compact`: what keeps a folder of data for years.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,15 +20,6 @@ pub(crate) struct Backup {
     to: PathBuf,
 }
 
-/// Restore a backup into a folder that has no data.
-#[derive(Args)]
-pub(crate) struct Restore {
-    /// The folder of the backup, which stays as it is.
-    backup: PathBuf,
-    /// The folder of the data: one without data.
-    data: PathBuf,
-}
-
 /// Free the disk space that deleted and replaced rows still take up in a folder.
 ///
 /// A service that has the folder open goes on serving: it does it itself. As much room as the data takes is needed meanwhile.
@@ -42,13 +33,6 @@ impl Backup {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
         copied(&self.data, &self.to)
-    }
-}
-
-impl Restore {
-    /// Runs the command.
-    pub(crate) fn run(self) -> ExitCode {
-        copied(&self.backup, &self.data)
     }
 }
 
@@ -72,7 +56,8 @@ impl Compact {
     }
 }
 
-fn copied(from: &Path, to: &Path) -> ExitCode {
+/// Copies all of the data of a folder to one without data.
+pub(super) fn copied(from: &Path, to: &Path) -> ExitCode {
     let done = super::block_on(async {
         // A service that makes the copy has another folder to work in.
         let absolute = std::path::absolute(to).map_err(|error| model::fail(&format!("`{}`: {error}", to.display())))?;

@@ -164,6 +164,16 @@ fn what_is_deployed_starts_answers_its_probes_and_is_a_unit() {
 }
 
 #[test]
+fn an_importer_of_dynamodb_exports_has_the_items_of_every_table() {
+    let Some(printed) = run("export-reader", &[]) else {
+        return;
+    };
+    for system in ["todo", "wardrobe", "country", "booking", "ecobid"] {
+        assert!(printed.contains(&format!("ok: {system}: ")), "{printed}");
+    }
+}
+
+#[test]
 fn readers_of_delta_tables_read_every_table_of_the_lakes() {
     let Some(printed) = run("lake-readers", &[]) else {
         return;

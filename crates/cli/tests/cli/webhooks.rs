@@ -307,3 +307,78 @@ fn following_once_tells_what_is_due() {
     run(&follow);
     assert_eq!(receiver.came.lock().unwrap().len(), 1);
 }
+
+/// A table that is restored has a delivery that is due, and takes orders: nobody is told of either before it is released.
+#[test]
+fn a_restored_table_tells_nobody_until_it_is_released() {
+    let (folder, other) = (folder("webhooks-dumped"), folder("webhooks-restored"));
+    let receiver = Receiver::start();
+    receiver.status.store(500, Ordering::SeqCst);
+    let served = Served::start(&folder, &receiver);
+    served.order("a");
+    let is_tried = || printed(&changes(&folder, &["deliveries"])).contains("1 attempt failed");
+    until("it was tried", is_tried);
+    // While it serves.
+    let export = other.path().join("export");
+    let dumped = singlet([
+        "dump",
+        "model.yaml",
+        "--store",
+        "embedded:singlet-data",
+        "--format",
+        "dynamodb-export",
+    ])
+    .arg("--out")
+    .arg(&export)
+    .current_dir(folder.path())
+    .output()
+    .unwrap();
+    assert!(dumped.status.success(), "{}", printed(&dumped));
+    drop(served);
+    receiver.status.store(200, Ordering::SeqCst);
+    let came = receiver.came.lock().unwrap().len();
+    let restored = singlet([
+        "restore",
+        "export",
+        "--model",
+        "model.yaml",
+        "--store",
+        "embedded:singlet-data",
+        "--yes",
+    ])
+    .current_dir(other.path())
+    .output()
+    .unwrap();
+    assert!(
+        printed(&restored).contains("is restored in singlet-data"),
+        "{}",
+        printed(&restored)
+    );
+    let followed = singlet(["follow", "model.yaml", "--store", "embedded:singlet-data", "--once"])
+        .current_dir(other.path())
+        .output()
+        .unwrap();
+    assert!(
+        printed(&followed).contains("until it is released"),
+        "{}",
+        printed(&followed)
+    );
+    let served = Served::start(&other, &receiver);
+    served.order("b");
+    // What was tried once is due again after five seconds, drawn out by up to a tenth.
+    std::thread::sleep(Duration::from_secs(7));
+    assert_eq!(receiver.came.lock().unwrap().len(), came, "somebody was told");
+    assert!(printed(&changes(&other, &["deliveries"])).starts_with("ordered: 1 waiting"));
+    assert_eq!(printed(&changes(&other, &["release"])), "table `shop` is released\n");
+    until("both are told", || receiver.came.lock().unwrap().len() >= came + 2);
+    assert_eq!(printed(&changes(&other, &["release"])), "table `shop` was not held\n");
+    let told = receiver.told();
+    for order in ["a", "b"] {
+        assert!(
+            told.values()
+                .any(|body| body.contains(&format!("\"order\":\"{order}\""))),
+            "{told:?}"
+        );
+    }
+    terminate(&served.child);
+}

@@ -21,6 +21,8 @@ mod kills;
 mod million;
 mod pairs;
 mod planted;
+mod restored;
+mod restored_followed;
 mod support;
 mod units;
 

@@ -109,6 +109,10 @@ pub struct TableControl {
 }
 
 impl TableControl {
+    pub(super) fn new(place: ControlPlace, control: Control) -> Self {
+        TableControl { place, control }
+    }
+
     /// Raised by every change of what the table knows.
     pub fn epoch(&self) -> u64 {
         self.control.epoch

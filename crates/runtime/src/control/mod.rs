@@ -8,12 +8,14 @@
 //! table is adopted where they fit ([`crate::audit`]); in a table that others share, only when that is asked for.
 
 mod guard_key;
+mod hold;
 mod migration;
 mod opening;
 mod relocation;
 mod rows;
 mod table_differences;
 
+pub use hold::HeldTable;
 pub use migration::{MIGRATED, Migration, MigrationPhase, TableControl};
 pub use opening::{OpenError, TableOpening, TableState, TableUse};
 pub use relocation::{Relocation, RelocationPhase};

@@ -4,11 +4,14 @@
 //! first says for good that its rows are elsewhere: two tables that both count as the one would each take writes that the other lacks.
 
 use singlet_item::{Item, Value};
+use singlet_model::Model;
 
 use super::migration::TableControl;
 use super::rows::{Control, ControlPlace, ControlState, system_of_row};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
+use crate::retry;
+use singlet_store::{DeleteRequest, TransactWrite, TransactWriteRequest};
 
 /// A table that is carried to another store, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub struct Relocation {
     pub phase: RelocationPhase,
     /// Drawn where it begins, so that a table is known as the one that this one is carried to.
     pub id: String,
-    /// The other place, in words.
+    /// The other place, in words: where it goes, or, of a table that is restored, where it comes from.
     pub to: String,
 }
 
@@ -30,13 +33,19 @@ pub enum RelocationPhase {
     Copying,
     /// It is there, and this is no longer the table.
     Moved,
+    /// A table is to take the items of files, and it is not known yet whether it is free.
+    Preparing,
+    /// The items of files are put into it.
+    Restoring,
 }
 
 impl RelocationPhase {
-    const ALL: [RelocationPhase; 3] = [
+    const ALL: [RelocationPhase; 5] = [
         RelocationPhase::Claimed,
         RelocationPhase::Copying,
         RelocationPhase::Moved,
+        RelocationPhase::Preparing,
+        RelocationPhase::Restoring,
     ];
 
     /// The word for it.
@@ -45,7 +54,14 @@ impl RelocationPhase {
             RelocationPhase::Claimed => "claim",
             RelocationPhase::Copying => "copy",
             RelocationPhase::Moved => "moved",
+            RelocationPhase::Preparing => "prepare",
+            RelocationPhase::Restoring => "restore",
         }
+    }
+
+    /// Whether the table is restored from files.
+    pub fn is_restoring(self) -> bool {
+        matches!(self, RelocationPhase::Preparing | RelocationPhase::Restoring)
     }
 
     pub(super) fn from_word(word: &str) -> Option<Self> {
@@ -58,6 +74,9 @@ impl std::fmt::Display for Relocation {
         match self.phase {
             RelocationPhase::Claimed | RelocationPhase::Copying => write!(out, "it is being copied to {}", self.to),
             RelocationPhase::Moved => write!(out, "it was copied to {}, and its rows are there now", self.to),
+            RelocationPhase::Preparing | RelocationPhase::Restoring => {
+                write!(out, "it is being restored from {}", self.to)
+            }
         }
     }
 }
@@ -79,6 +98,23 @@ impl TableControl {
     /// Whether an item of that table is the control row.
     pub fn is_row(&self, item: &Item) -> bool {
         self.place().is_control_row(item)
+    }
+
+    /// What an item says of a model's table, where it is the control row of the model's system.
+    ///
+    /// # Errors
+    ///
+    /// Where another version of Singlet wrote it.
+    pub fn of_row(model: &Model, table: &str, item: &Item) -> Result<Option<Self>, RuntimeError> {
+        let places = ControlPlace::within(model)
+            .into_iter()
+            .chain([ControlPlace::beside(model)]);
+        let mut places = places.filter(|place| place.table() == table && place.is_control_row(item));
+        let Some(place) = places.next() else {
+            return Ok(None);
+        };
+        let control = place.control_of(item)?;
+        Ok(Some(TableControl::new(place, control)))
     }
 
     /// The system whose control row an item is, by the values of its key.
@@ -106,13 +142,35 @@ impl Engine {
             .await
     }
 
-    /// Has the table know no model.
+    /// Removes an item for as long as a table knows what is known here; whether it does. Who was overtaken must not remove what others put.
     ///
     /// # Errors
     ///
     /// Where the store fails.
-    pub async fn remove_control(&self, known: &TableControl) -> Result<(), RuntimeError> {
-        known.place().delete(self.store()).await
+    pub async fn remove_while_known(&self, known: &TableControl, table: &str, key: Item) -> Result<bool, RuntimeError> {
+        let delete = DeleteRequest {
+            table: table.to_owned(),
+            key,
+            ..DeleteRequest::default()
+        };
+        let request = TransactWriteRequest {
+            actions: vec![TransactWrite::Delete(delete), known.place().unchanged(known.control())],
+            token: None,
+        };
+        match retry::retried_past_conflicts(self.bounds(), || self.store().transact_write(&request)).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_condition_failed() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Has the table know no model; whether nobody was faster.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn remove_control(&self, known: &TableControl) -> Result<bool, RuntimeError> {
+        known.place().delete_known(self.store(), known.control()).await
     }
 
     /// Has the table know that it is carried to another store, or no longer; whether nobody was faster.
@@ -135,8 +193,21 @@ impl Engine {
     ///
     /// Where the store fails.
     pub async fn claim_unknown(&self, carried: &TableControl, relocation: &Relocation) -> Result<bool, RuntimeError> {
-        carried.place().make_table(self.model(), self.store()).await?;
-        self.put_relocation(carried.place(), None, &[], Some(relocation)).await
+        self.claim_at(carried.place(), relocation).await
+    }
+
+    /// The same for a table to which items of files come, among which there is no control row.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn claim_new(&self, relocation: &Relocation) -> Result<bool, RuntimeError> {
+        self.claim_at(&ControlPlace::chosen(self.model()), relocation).await
+    }
+
+    async fn claim_at(&self, place: &ControlPlace, relocation: &Relocation) -> Result<bool, RuntimeError> {
+        place.make_table(self.model(), self.store()).await?;
+        self.put_relocation(place, None, &[], Some(relocation)).await
     }
 
     /// Has this table know what the one knows that is carried here, and that it is carried, or no longer; whether nobody was faster. The

@@ -12,8 +12,11 @@ use singlet_item::key::{Delimiter, Part, Template, Verdict, collision};
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_plan::Bounds;
-use singlet_store::{Condition, DeleteRequest, GetRequest, KeySchema, KeyType, Path, PutRequest, Store, TableSpec};
+use singlet_store::{
+    Condition, DeleteRequest, GetRequest, KeySchema, KeyType, Path, PutRequest, Store, TableSpec, TransactWrite,
+};
 
+use super::hold::HeldTable;
 use super::migration::{Migration, MigrationPhase};
 use super::relocation::{Relocation, RelocationPhase};
 use crate::error::RuntimeError;
@@ -49,6 +52,12 @@ const GUARD_KEY: &str = "$guard_key";
 
 /// Where the key of a table's guards is, after what names a system: it is of all systems, and no system is called so.
 const OF_GUARDS: &str = ".guards";
+
+/// Where it says that nothing runs by itself on the table: of all systems, too.
+const OF_HOLD: &str = ".held";
+const HELD: &str = "$held";
+const HELD_FROM: &str = "$from";
+const HELD_AT: &str = "$at";
 
 /// What the control row says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,18 +186,18 @@ impl ControlPlace {
     pub async fn read(&self, store: &Arc<dyn Store>) -> Result<Option<Control>, RuntimeError> {
         // Under that key may also be a row of an entity.
         let item = self.get(store, "").await?.filter(|item| item.contains_key(EPOCH));
-        let Some(item) = item else { return Ok(None) };
+        item.map(|item| self.control_of(&item)).transpose()
+    }
+
+    /// What a control row says.
+    pub fn control_of(&self, item: &Item) -> Result<Control, RuntimeError> {
         let epoch = item.get(EPOCH).and_then(Value::as_number).and_then(Number::to_i64);
         let faces = match item.get(FACES) {
             Some(Value::L(faces)) => faces.iter().map(|face| face.as_str().map(str::to_owned)).collect(),
             _ => None,
         };
-        match (
-            epoch.and_then(|epoch| u64::try_from(epoch).ok()),
-            faces,
-            state_in(&item),
-        ) {
-            (Some(epoch), Some(faces), Some(state)) => Ok(Some(Control { epoch, faces, state })),
+        match (epoch.and_then(|epoch| u64::try_from(epoch).ok()), faces, state_in(item)) {
+            (Some(epoch), Some(faces), Some(state)) => Ok(Control { epoch, faces, state }),
             _ => Err(RuntimeError::Stored(format!(
                 "the row by which table `{}` knows its model cannot be read: another version of Singlet wrote it",
                 self.table
@@ -247,6 +256,16 @@ impl ControlPlace {
         }
     }
 
+    /// The action of a transaction that insists on a control row as it was read.
+    pub fn unchanged(&self, control: &Control) -> TransactWrite {
+        let epoch = Value::N(Number::from(i64::try_from(control.epoch).unwrap_or(i64::MAX)));
+        TransactWrite::Check {
+            table: self.table.clone(),
+            key: self.key(""),
+            condition: Condition::equal(Path::attribute(EPOCH), epoch),
+        }
+    }
+
     /// The same place, for what is of the table and of no one system.
     fn of_table(&self) -> Self {
         ControlPlace {
@@ -292,6 +311,57 @@ impl ControlPlace {
                 there.ok_or_else(|| RuntimeError::Internal("a key of guards is there and is not".to_owned()))
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether an item of the table says that nothing runs by itself on it.
+    pub fn is_hold_row(&self, item: &Item) -> bool {
+        let key = self.of_table().key(OF_HOLD);
+        item.contains_key(HELD) && key.iter().all(|(name, value)| item.get(name) == Some(value))
+    }
+
+    /// What keeps everything from running by itself on the table.
+    pub async fn read_hold(&self, store: &Arc<dyn Store>) -> Result<Option<HeldTable>, RuntimeError> {
+        let item = self.of_table().get(store, OF_HOLD).await?;
+        // Under that key may also be a row of an entity.
+        let Some(item) = item.filter(|item| item.contains_key(HELD)) else {
+            return Ok(None);
+        };
+        let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let at = item.get(HELD_AT).and_then(Value::as_number).and_then(Number::to_i64);
+        Ok(Some(HeldTable {
+            archive: text(HELD),
+            from: text(HELD_FROM),
+            since_millis: at.unwrap_or_default(),
+        }))
+    }
+
+    /// Keeps everything from running by itself on the table.
+    pub async fn write_hold(&self, store: &Arc<dyn Store>, held: &HeldTable) -> Result<(), RuntimeError> {
+        let mut item = self.of_table().item(OF_HOLD);
+        item.insert(HELD.to_owned(), Value::S(held.archive.clone()));
+        item.insert(HELD_FROM.to_owned(), Value::S(held.from.clone()));
+        item.insert(HELD_AT.to_owned(), Value::N(Number::from(held.since_millis)));
+        let request = PutRequest {
+            table: self.table.clone(),
+            item,
+            ..PutRequest::default()
+        };
+        retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await?;
+        Ok(())
+    }
+
+    /// Lets everything run by itself again.
+    pub async fn delete_hold(&self, store: &Arc<dyn Store>) -> Result<(), RuntimeError> {
+        let request = DeleteRequest {
+            table: self.table.clone(),
+            key: self.of_table().key(OF_HOLD),
+            condition: Some(Condition::exists(Path::attribute(HELD))),
+            ..DeleteRequest::default()
+        };
+        match retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await {
+            Err(error) if !error.is_condition_failed() => Err(error.into()),
+            _ => Ok(()),
         }
     }
 
@@ -379,6 +449,22 @@ impl ControlPlace {
             retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await?;
         }
         Ok(())
+    }
+
+    /// Removes the control row as it was read; whether nobody was faster. Whoever claimed the table must not free it for others.
+    pub async fn delete_known(&self, store: &Arc<dyn Store>, control: &Control) -> Result<bool, RuntimeError> {
+        let epoch = Value::N(Number::from(i64::try_from(control.epoch).unwrap_or(i64::MAX)));
+        let request = DeleteRequest {
+            table: self.table.clone(),
+            key: self.key(""),
+            condition: Some(Condition::equal(Path::attribute(EPOCH), epoch)),
+            ..DeleteRequest::default()
+        };
+        match retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_condition_failed() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Removes the control row, which is kept elsewhere from now on.

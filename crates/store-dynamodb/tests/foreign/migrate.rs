@@ -10,6 +10,8 @@ mod deploying;
 mod kills;
 #[path = "../../../migrate/tests/migrate/pairs.rs"]
 mod pairs;
+#[path = "../../../migrate/tests/migrate/restored.rs"]
+mod restored;
 #[path = "../../../migrate/tests/migrate/support.rs"]
 mod support;
 
