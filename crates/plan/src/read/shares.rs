@@ -78,7 +78,7 @@ impl<'a> Rows<'a> {
         let mut shares: Vec<(&PartValues, f64)> = Vec::new();
         let mut ranges = 1.0;
         for part in query.key_parts() {
-            let values = values_of(part);
+            let values = self.values_asked(part);
             if !seen.iter().any(|known| known.follows(part)) {
                 ranges *= values;
             }
@@ -128,6 +128,18 @@ impl<'a> Rows<'a> {
             rows = rows.min(ranges);
         }
         (ranges, rows)
+    }
+
+    /// How many values a part of the key is asked for. A list that is sent is taken for one of different values that are there.
+    fn values_asked(&self, part: &PartValues) -> f64 {
+        let values = values_of(part);
+        match &part.values {
+            Values::Each(list) | Values::EachFormed(list) if !matches!(list.kind, ExprKind::List(_)) => {
+                let there = self.count / self.sharing(&part.path, part.function);
+                values.min(there.max(1.0))
+            }
+            _ => values,
+        }
     }
 
     /// The part of the rows that an end of a range leaves. A day has two ends, which together leave a day.
