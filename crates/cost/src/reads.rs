@@ -115,6 +115,7 @@ pub(crate) fn found_parts(plan: &SelectionPlan) -> Vec<Part> {
 /// What a query takes, that often: on its path, and on the table where rows are got behind it.
 pub(crate) fn query_parts(query: &Query, times: f64) -> Vec<Part> {
     let expected = &query.expected;
+    let times = times * query.asked_share;
     let on_path = expected.half_units.saturating_sub(expected.followed_half_units);
     let part = |index, half_units: u64| Part {
         index,
@@ -140,7 +141,8 @@ fn outer_times(read: &Read, combination: &Combination, at: usize) -> f64 {
     let page = parent.limit.map_or(page, |limit| limit.min(page)) as f64;
     let own = combination.parts.iter().find(|part| part.name.is_none());
     let kept = own.filter(|own| own.plan.search.is_none()).map_or(page, |own| {
-        own.plan.queries.iter().map(|query| query.expected.rows_kept).sum()
+        let queries = own.plan.queries.iter();
+        queries.map(|query| query.asked_share * query.expected.rows_kept).sum()
     });
     kept.min(page)
 }

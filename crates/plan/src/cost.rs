@@ -3,12 +3,14 @@
 //! A request costs one unit for each 4 KB that it reads, half where it may be stale, and never less than one block. A filter,
 //! a projection and a count save nothing: what counts is what the key condition covers.
 
+mod chosen;
 mod count;
 mod show;
 mod worked;
 
+pub use chosen::{least_in_all, most_in_all, sent_in_all};
 pub(crate) use count::selection_of;
-pub use count::{Times, requests, rows_asked};
+pub use count::{ROWS_MORE_EACH_ROUND, Times, requests, rows_asked};
 pub(crate) use count::{fan_out_items, transaction};
 pub use worked::{Sizes, Worked};
 
@@ -17,6 +19,8 @@ use singlet_item::capacity::{Consistency, get_units, page_units};
 use singlet_item::limits::BATCH_GET_ITEMS_MAX;
 use singlet_model::model::{IndexId, TallyId};
 use singlet_model::types::EntityId;
+
+use crate::read::AskedWord;
 
 /// One kind of request of a plan, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +43,8 @@ pub struct RequestCost {
     pub rows: Option<u64>,
     /// Whether rows may be dropped after they were read, so that it reads on until the page is full.
     pub reads_on: bool,
+    /// The words that arguments must be for it to be sent; empty where it is sent in any case.
+    pub asked_words: Vec<AskedWord>,
 }
 
 /// What sends a request.
@@ -97,7 +103,8 @@ pub enum Call {
 }
 
 impl RequestCost {
-    /// How many requests are sent for one answer, before any reading on: at least, and at most where that is known.
+    /// How many requests are sent for one answer, before any reading on: at least, and at most where that is known. Of one that an argument
+    /// chooses, where it is chosen.
     pub fn sent(&self) -> (u64, Option<u64>) {
         let (least, most) = (self.times.least, self.times.most);
         match self.call {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use singlet_item::Number;
 use singlet_item::key::{Delimiter, Domain, Form, Part, Pattern, Template, TextDomain, Variable};
 use singlet_model::Model;
 use singlet_model::model::{Attribute, Entity, IndexId, KeyChoice, KeyTemplate, Projection, Stored};
-use singlet_model::types::{LengthLimits, ObjectType, TextLimits, Type};
+use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
 /// The largest item that limits allow.
 #[derive(Debug)]
@@ -137,7 +138,6 @@ fn overhead(model: &Model, entity: &Entity) -> u64 {
         }
 }
 
-/// The most bytes that a value of a type takes; nothing where it has no limit.
 /// The most bytes of a value of a type, by its limits; none where it has none.
 pub fn value_bytes_max(ty: &Type) -> Option<u64> {
     largest(ty, &mut Patterns::new())
@@ -146,7 +146,9 @@ pub fn value_bytes_max(ty: &Type) -> Option<u64> {
 fn largest(ty: &Type, patterns: &mut Patterns) -> Option<u64> {
     match ty {
         Type::Text(limits) => text_bytes(limits, patterns),
-        Type::Int(_) | Type::Number(_) | Type::Version | Type::Duration => Some(NUMBER_BYTES_MAX),
+        Type::Int(limits) => Some(number_bytes(limits, true)),
+        Type::Number(limits) => Some(number_bytes(limits, false)),
+        Type::Version | Type::Duration => Some(NUMBER_BYTES_MAX),
         Type::Seconds | Type::Millis => Some(INSTANT_BYTES_MAX),
         Type::Bool => Some(1),
         Type::Bytes(limits) => limits.max,
@@ -167,6 +169,26 @@ fn largest(ty: &Type, patterns: &mut Patterns) -> Option<u64> {
         }
         Type::Map(..) | Type::Json | Type::Row(_) | Type::Group(..) | Type::Absent | Type::Unknown => None,
     }
+}
+
+/// Two digits take a byte, and all of them and a sign one more each.
+fn number_bytes(limits: &NumberLimits, is_whole: bool) -> u64 {
+    if let Some(largest) = limits
+        .only
+        .iter()
+        .flat_map(|only| only.iter())
+        .map(|number| number.size_bytes())
+        .max()
+    {
+        return largest as u64;
+    }
+    let whole = |limit: Option<Number>| limit.filter(|_| is_whole).and_then(|limit| limit.to_i64());
+    let (Some(min), Some(max)) = (whole(limits.min), whole(limits.max)) else {
+        return NUMBER_BYTES_MAX;
+    };
+    let largest = min.unsigned_abs().max(max.unsigned_abs());
+    let digits = largest.checked_ilog10().map_or(1, |power| u64::from(power) + 1);
+    (1 + digits.div_ceil(2) + u64::from(min < 0)).min(NUMBER_BYTES_MAX)
 }
 
 fn text_bytes(limits: &TextLimits, patterns: &mut Patterns) -> Option<u64> {

@@ -20,8 +20,8 @@ use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::Bounds;
-use singlet_plan::cost::rows_asked;
-use singlet_plan::read::SelectionPlan;
+use singlet_plan::cost::{ROWS_MORE_EACH_ROUND, rows_asked};
+use singlet_plan::read::{SHARE_OF_A_CONDITION, SelectionPlan};
 use singlet_store::{Consumed, PageAnswer, Store};
 
 use self::branches::{Branch, OrderTypes, needs_page, positions, take};
@@ -254,7 +254,8 @@ impl<'a> Reading<'a> {
         kept: usize,
     ) -> Result<(Consumed, usize), RuntimeError> {
         let streams = branches.iter().flat_map(|branch| &branch.streams);
-        let needed = rows_needed(wanted, kept, streams.map(RangeRows::rows_seen).sum());
+        let seen: usize = streams.map(RangeRows::rows_seen).sum();
+        let left = wanted;
         let bounds = self.bounds();
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         let least = u32::try_from(bounds.filtered_rows_min).unwrap_or(u32::MAX);
@@ -265,10 +266,11 @@ impl<'a> Reading<'a> {
         let mut together = 0;
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
-            let filtered = !branch.query.rest.is_empty();
-            let share = branch.query.expected.kept_share;
-            let first = rows_asked(bounds, u64::from(wanted), filtered && !one, share);
+            let filtered = branch.query.drops_rows();
+            let (share, spare) = (branch.query.expected.kept_share, branch.query.expected.spare_rows);
+            let first = rows_asked(bounds, u64::from(wanted), filtered && !one, share, spare);
             let first = u32::try_from(first).unwrap_or(u32::MAX);
+            let needed = rows_needed(left, kept, seen, share);
             let entity = branch.entity;
             let whole = if branch.query.follow {
                 self.selection.entity()
@@ -498,11 +500,20 @@ impl<'a> Reading<'a> {
 }
 
 /// How many rows are read for those that are wanted, where so many of those that were seen were kept: a quarter more, for the next are not
-/// the same; any number, where none was kept.
-fn rows_needed(wanted: usize, kept: usize, seen: usize) -> u32 {
-    let rows = wanted.saturating_mul(seen.max(kept)).saturating_mul(5) / (4 * kept.max(1));
+/// the same. What was expected counts as one row that was kept, so that a few rows do not say too much; any number, where none was kept.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casting from floating point saturates, and no figure is below zero"
+)]
+fn rows_needed(wanted: usize, kept: usize, seen: usize, expected_share: Option<f64>) -> u32 {
+    let expected_share = expected_share
+        .unwrap_or(SHARE_OF_A_CONDITION)
+        .clamp(f64::MIN_POSITIVE, 1.0);
+    let rows_for_one = (seen.max(kept) as f64 + 1.0 / expected_share) / (kept as f64 + 1.0);
+    let rows = (wanted as f64 * rows_for_one * ROWS_MORE_EACH_ROUND).ceil() as u32;
     match kept {
         0 => u32::MAX,
-        _ => u32::try_from(rows.max(wanted)).unwrap_or(u32::MAX),
+        _ => rows.max(u32::try_from(wanted).unwrap_or(u32::MAX)),
     }
 }

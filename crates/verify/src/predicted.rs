@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use singlet_item::ReadUnits;
 use singlet_model::Model;
-use singlet_plan::cost::{Call, RequestCost, Sizes, Worked};
+use singlet_plan::cost::{Call, RequestCost, Sizes, Worked, least_in_all, sent_in_all};
 use singlet_plan::read::Combination;
 use singlet_plan::read::ReadPlan;
 
@@ -35,16 +35,24 @@ pub(crate) fn page_difference(
     let most = worked.most.filter(|_| combination.neighbours.is_none());
     // What the request settles, or no key can be, is not asked for.
     let sent_for = |cost: &RequestCost| sent.iter().filter(|one| is_of(model, combination, cost, one)).count() as u64;
-    let least_sent: u64 = combination.requests.iter().map(|cost| cost.sent().0).sum();
+    let least_sent = sent_in_all(&combination.requests).0;
     // Which of several alike was not sent cannot be told.
     let alike = |cost: &RequestCost, other: &RequestCost| {
         is_alike(cost.call, other.call) && (cost.index, cost.consistency) == (other.index, other.consistency)
     };
     let least_alike = |cost: &RequestCost| -> u64 {
         let alike = combination.requests.iter().filter(|other| alike(cost, other));
-        alike.map(|other| other.sent().0).sum()
+        least_in_all(&alike.cloned().collect::<Vec<RequestCost>>(), |other| other.sent().0)
     };
-    let each_sent = (combination.requests.iter()).all(|cost| sent_for(cost) >= least_alike(cost));
+    // Of those that an argument chooses one suffices.
+    let is_sent = |cost: &RequestCost| sent_for(cost) >= least_alike(cost);
+    let each_sent = (combination.requests.iter()).all(|cost| match cost.asked_words.is_empty() {
+        true => is_sent(cost),
+        false => {
+            let mut beside = combination.requests.iter();
+            beside.any(|other| other.parts == cost.parts && !other.asked_words.is_empty() && is_sent(other))
+        }
+    });
     // A key that several parts name is got once.
     let once = sent
         .iter()

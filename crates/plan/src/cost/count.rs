@@ -47,12 +47,16 @@ impl Times {
 
 /// How many rows a request asks for so that as many are kept as are wanted: a filter drops rows that count toward a limit, so that some more are
 /// read at once. Where estimates say which part of the rows it keeps, not more than that takes; a little is added, for it is an
-/// estimate.
-pub fn rows_asked(bounds: &Bounds, wanted: u64, filtered: bool, kept_share: Option<f64>) -> u64 {
+/// estimate. Where they do not, no more than may be read for nothing for a unit (`spare_rows`): what is kept of those says how many are needed.
+pub fn rows_asked(bounds: &Bounds, wanted: u64, filtered: bool, kept_share: Option<f64>, spare_rows: u64) -> u64 {
     if !filtered {
         return wanted;
     }
     let usual = wanted.saturating_mul(2).max(bounds.filtered_rows_min as u64);
+    let usual = match kept_share {
+        Some(_) => usual,
+        None => usual.min(wanted.saturating_add(spare_rows)),
+    };
     let needed = |share: f64| {
         let rows = (wanted as f64 / share * (1.0 + ROWS_ASKED_MARGIN)).ceil();
         // What is past all numbers is the usual.
@@ -63,6 +67,8 @@ pub fn rows_asked(bounds: &Bounds, wanted: u64, filtered: bool, kept_share: Opti
 
 /// The part by which more rows are asked for than estimates say are needed.
 const ROWS_ASKED_MARGIN: f64 = 0.1;
+/// How many times as many rows are asked for as what was kept so far says are needed: the next are not the same.
+pub const ROWS_MORE_EACH_ROUND: f64 = 1.25;
 
 /// The requests of a read with one combination of arguments: what `let` reads, then its parts.
 pub fn requests(model: &Model, read: &Read, parts: &[PartPlan], neighbours: Option<&Neighbours>) -> Vec<RequestCost> {
@@ -97,6 +103,7 @@ pub(crate) fn transaction(parts: &[PartPlan], together: &Together) -> Vec<Reques
         },
         rows: Some(1),
         reads_on: false,
+        asked_words: Vec::new(),
     }]
 }
 
@@ -141,6 +148,7 @@ impl Counting<'_> {
                             times: Times::once(),
                             rows: Some(1),
                             reads_on: false,
+                            asked_words: Vec::new(),
                         });
                     }
                 }
@@ -223,6 +231,7 @@ impl Counting<'_> {
             times: outer.and((Some(EACH_ROW.to_owned()), 0, Some(self.page_rows(selection.limit)))),
             rows: Some(1),
             reads_on: true,
+            asked_words: Vec::new(),
         }
     }
 
@@ -244,6 +253,7 @@ impl Counting<'_> {
             times: outer.clone(),
             rows: Some(1),
             reads_on: false,
+            asked_words: Vec::new(),
         };
         let figures = RequestCost {
             origin: Origin::TallyFigures {
@@ -298,6 +308,7 @@ impl Counting<'_> {
                 }
             },
             reads_on: self.may_drop(query) && !is_got,
+            asked_words: query.asked_words.clone(),
         }
     }
 
@@ -337,8 +348,15 @@ impl Counting<'_> {
     /// How many rows one request asks for.
     fn rows(&self, name: Option<&str>, selection: &Selection, query: &Query) -> Option<u64> {
         let asked = |wanted: u64| {
-            let share = query.expected.kept_share;
-            rows_asked(&Bounds::USUAL, wanted, !query.rest.is_empty(), share)
+            let expected = &query.expected;
+            let filtered = query.drops_rows();
+            rows_asked(
+                &Bounds::USUAL,
+                wanted,
+                filtered,
+                expected.kept_share,
+                expected.spare_rows,
+            )
         };
         let pages = match name {
             None => self.read.each.is_none(),
@@ -364,7 +382,7 @@ impl Counting<'_> {
         let entity = self.model.entity(query.entity);
         let expires = entity.is_some_and(|entity| self.model.source_of(entity).expires.is_some());
         // A scan also meets rows that the model keeps for itself.
-        !query.rest.is_empty()
+        query.drops_rows()
             || expires
             || query.scan
             || query.reads_past_ends(self.model)

@@ -6,7 +6,8 @@ use singlet_model::Model;
 use singlet_model::model::IndexId;
 use singlet_model::types::EntityId;
 
-use super::{Call, RequestCost};
+use super::{Call, RequestCost, least_in_all, most_in_all};
+use crate::read::entry_bytes_expected;
 use crate::size::{self, SizeBound};
 
 /// How large the rows of a model are.
@@ -50,11 +51,12 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// The usual bytes, by the estimates: of the entity, or of the one that it mirrors.
-    fn usual(&self, entity: EntityId) -> Option<u64> {
+    /// The usual bytes, by the estimates, on the table or in an index: of the entity, or of the one that it mirrors.
+    fn usual(&self, entity: EntityId, index: Option<IndexId>) -> Option<u64> {
         let entity = self.model.entity(entity)?;
         let of = |name: &str| self.model.estimate(name)?.bytes;
-        of(&entity.name).or_else(|| of(&self.model.source_of(entity).name))
+        let whole = of(&entity.name).or_else(|| of(&self.model.source_of(entity).name))?;
+        Some(entry_bytes_expected(self.model, entity, index, whole as f64).ceil() as u64)
     }
 }
 
@@ -62,12 +64,14 @@ impl RequestCost {
     /// The cost of an answer, before any reading on.
     pub fn worked(&self, sizes: &Sizes<'_>) -> Worked {
         let largest = self.largest(|entity| sizes.most(entity, self.index));
-        let usual = self.largest(|entity| sizes.usual(entity));
+        let usual = self.largest(|entity| sizes.usual(entity, self.index));
         let times = |units: ReadUnits| Some(units * self.times.most?);
+        let most = largest.and_then(|bytes| times(self.page(bytes)?));
+        let usual = usual.and_then(|bytes| times(self.page(bytes)?));
         Worked {
             least: self.units([0]) * self.times.least,
-            usual: usual.and_then(|bytes| times(self.page(bytes)?)),
-            most: largest.and_then(|bytes| times(self.page(bytes)?)),
+            usual: usual.map(|usual| most.map_or(usual, |most| usual.min(most))),
+            most,
         }
     }
 
@@ -97,14 +101,12 @@ impl Worked {
 
     /// All of several requests. What reads on until a page is full has no most.
     pub fn sum(requests: &[RequestCost], sizes: &Sizes<'_>) -> Worked {
-        requests.iter().fold(Worked::NOTHING, |all, request| {
-            let one = request.worked(sizes);
-            let most = one.most.filter(|_| !request.reads_on);
-            Worked {
-                least: all.least + one.least,
-                usual: all.usual.zip(one.usual).map(|(a, b)| a + b),
-                most: all.most.zip(most).map(|(a, b)| a + b),
-            }
-        })
+        let halves = |units: Option<ReadUnits>| units.map(|units| units.halves());
+        let most = |request: &RequestCost| halves(request.worked(sizes).most.filter(|_| !request.reads_on));
+        Worked {
+            least: ReadUnits::from_halves(least_in_all(requests, |request| request.worked(sizes).least.halves())),
+            usual: most_in_all(requests, |request| halves(request.worked(sizes).usual)).map(ReadUnits::from_halves),
+            most: most_in_all(requests, most).map(ReadUnits::from_halves),
+        }
     }
 }

@@ -8,6 +8,7 @@ use singlet_model::model::{IndexId, KeyPart, KeyTemplate, Order, PartFunction, P
 use singlet_model::types::{EntityId, Type};
 use singlet_model::{Model, model::Entity};
 
+use super::chances::is_of_row;
 use super::expected::{self, Expected, RowsWanted};
 use super::implied;
 use super::layout::Layout;
@@ -16,6 +17,7 @@ use super::reach::Reach;
 use super::sort::{self, End, SortBound};
 use super::strangers;
 use super::thin;
+use super::why::Why;
 use crate::access::AccessPath;
 use crate::values::{self, Values};
 
@@ -52,8 +54,21 @@ pub struct Query {
     pub layout: Layout,
     /// How many ranges a request can make of it.
     pub reach: Reach,
-    /// What it is expected to read, beside other ways to answer.
+    /// What it is expected to read, beside other ways to answer, where it is sent.
     pub expected: Expected,
+    /// In how many requests it is sent, as a part of all: it is about one word of several, and an argument says which.
+    pub asked_share: f64,
+    /// Which words those are, by their attributes; empty where it is sent in any case.
+    pub asked_words: Vec<AskedWord>,
+}
+
+/// A word that an argument must be for a query to be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskedWord {
+    /// The attribute that has it.
+    pub attribute: String,
+    /// The word, or a flag.
+    pub word: Literal,
 }
 
 /// The values of one part of a key.
@@ -138,6 +153,8 @@ impl Query {
             layout: Layout::of(model, entity, None),
             reach: Reach::ONE,
             expected: Expected::NOTHING,
+            asked_share: 1.0,
+            asked_words: Vec::new(),
         };
         query.with_expected(wanted)
     }
@@ -164,6 +181,11 @@ impl Query {
     /// What a get asks for of its item, where that is not all: the row, and what tells whether it is one.
     pub fn item_projection(&self) -> Option<&Paths> {
         self.layout.projection(!self.layout.may_be_bare)
+    }
+
+    /// Whether rows may be dropped after they were read, because the key does not settle all that is said of them.
+    pub fn drops_rows(&self) -> bool {
+        self.rest.iter().any(is_of_row)
     }
 
     /// Whether every row of a page of one range is taken, so that the next page goes on after the page and not after a row.
@@ -282,90 +304,6 @@ impl Query {
 }
 
 type Cost = (u64, u64, bool, u8, bool, u32, usize, usize, bool);
-
-/// Why a path does not answer a meaning, or loses to another.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Why {
-    /// The meaning leaves a part of the partition key open.
-    Open(String),
-    /// The meaning says the day, month or year of an instant in the model's zone, and the key has that of UTC.
-    Zone(String),
-    /// No conjunct of the meaning uses the path: all of it would be read.
-    Unused,
-    /// Rows that the meaning includes are not there: an attribute that may be absent.
-    Sparse(String),
-    /// The path holds only rows of which a condition is true, and the meaning does not say it.
-    Conditional,
-    /// Rows that the meaning includes are not there: stored in the first state, which has lapsed to the second.
-    Lapsed(String, String),
-    /// The order by an attribute is not the key's.
-    Order(String),
-    /// It has only part of a row, and not the attribute by which the whole row is found.
-    Unfollowed(String),
-    /// A strong read is asked of a global index.
-    Eventual,
-    /// A request may make more ranges of it than are asked for at once, and of the plan not.
-    Ranges,
-    /// Another path is cheaper: what this one is expected to take, and the other.
-    Dearer(Box<[Expected; 2]>),
-    /// The read names another index: what this one is expected to take, and the other.
-    Pinned(Box<[Expected; 2]>),
-}
-
-impl std::fmt::Display for Why {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Why::Open(part) => write!(out, "`{part}` in the partition key is not known"),
-            Why::Zone(part) => write!(
-                out,
-                "its key has the day of `{part}` in UTC, and the model is in another zone"
-            ),
-            Why::Unused => out.write_str("the meaning says nothing about its key: all of it would be read"),
-            Why::Sparse(part) => write!(out, "rows without `{part}` are not in it"),
-            Why::Conditional => out.write_str("it holds only rows of which its condition is true"),
-            Why::Lapsed(from, to) => write!(
-                out,
-                "rows that have lapsed to `{to}` are stored as `{from}`, and are not in it"
-            ),
-            Why::Order(path) => write!(out, "its key does not give the order by `{path}`"),
-            Why::Unfollowed(name) => write!(
-                out,
-                "it has only part of a row, and not `{name}`, by which the row is found"
-            ),
-            Why::Eventual => out.write_str("a global index cannot be read strongly"),
-            Why::Ranges => out.write_str("it may be asked for too many ranges at once"),
-            Why::Dearer(both) => {
-                let [this, best] = both.as_ref();
-                match this.compared_half_units.cmp(&best.compared_half_units) {
-                    std::cmp::Ordering::Greater => write!(
-                        out,
-                        "it answers, for about {} units where the plan takes {}",
-                        this.compared_units(),
-                        best.compared_units()
-                    ),
-                    _ if this.requests > best.requests => write!(
-                        out,
-                        "it answers for about as many units, with {} requests where the plan takes {}",
-                        this.requests, best.requests
-                    ),
-                    _ => out.write_str("it answers for about as many units"),
-                }
-            }
-            Why::Pinned(both) => {
-                let [this, pinned] = both.as_ref();
-                match this == pinned {
-                    true => out.write_str("the read names another index"),
-                    false => write!(
-                        out,
-                        "the read names another index; it answers, for about {} units where the plan takes {}",
-                        this.compared_units(),
-                        pinned.compared_units()
-                    ),
-                }
-            }
-        }
-    }
-}
 
 /// What a path is tried for.
 pub(super) struct Wanted<'a> {
@@ -536,6 +474,8 @@ fn attempt_fanned(
         layout: Layout::of(wanted.model, path.entity, path.index).told_by(told_by_keys),
         reach: Reach::ONE,
         expected: Expected::NOTHING,
+        asked_share: 1.0,
+        asked_words: Vec::new(),
     };
     // Entries of other kinds, which nothing tells apart, have keys of their own making: the rows behind all of them are got.
     let reads_keys = !query.layout.told_by_keys.is_empty();

@@ -9,30 +9,54 @@ use singlet_model::model::{Attribute, Entity};
 use singlet_model::source::Span;
 use singlet_model::types::Type;
 
+use super::candidate::AskedWord;
+use super::chances::is_of_row;
 use super::implied;
+use super::shares::share_of_condition;
 use crate::access;
 use crate::bounds::Bounds;
 use crate::literals;
 
-/// The conjuncts of each case; none where no template depends on an attribute with few values, or there are too many cases.
-/// Together the cases mean what the conjuncts do: those that contradict them are left out.
-pub(super) fn by_value(model: &Model, entity: &Entity, conjuncts: &[&Expr]) -> Option<Vec<Vec<Expr>>> {
-    let mut cases: Vec<Vec<Expr>> = vec![conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect()];
-    for attribute in deciding(model, entity) {
-        let Some(values) = few_values(attribute) else { continue };
-        if cases.len().saturating_mul(values.len()) > Bounds::USUAL.alternatives_max {
-            continue;
+/// One case of a meaning.
+#[derive(Clone, Debug)]
+pub(super) struct MeaningCase {
+    /// What its rows satisfy.
+    pub conjuncts: Vec<Expr>,
+    /// In how many requests it is asked for, as a part of all: an argument may say which case is meant.
+    pub asked_share: f64,
+    /// The word that the argument is then.
+    pub asked_word: Option<AskedWord>,
+}
+
+/// The meaning by the values of each attribute with few values on which templates depend. The cases of one set together mean what the conjuncts
+/// do: those that contradict them are left out.
+pub(super) fn by_value(model: &Model, entity: &Entity, conjuncts: &[&Expr]) -> Vec<Vec<MeaningCase>> {
+    let whole = MeaningCase {
+        conjuncts: conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect(),
+        asked_share: 1.0,
+        asked_word: None,
+    };
+    let by_attribute = deciding(model, entity).into_iter().filter_map(|attribute| {
+        let values = few_values(attribute)?;
+        // Of an attribute whose value is said there is nothing to be told apart.
+        let is_said = |value: &Literal| {
+            let is_value = is_value(attribute, value);
+            let mut known = conjuncts.iter();
+            known.any(|conjunct| literals::follows_from(&is_value, conjunct) == Some(true))
+        };
+        if values.iter().any(is_said) {
+            return None;
         }
-        cases = cases
-            .iter()
-            .flat_map(|case| values.iter().filter_map(|value| narrowed(case, attribute, value)))
-            .collect();
-    }
-    (!cases.is_empty()).then_some(cases)
+        let narrow = |value: &Literal| narrowed(model, entity, &whole, attribute, value);
+        let cases: Vec<MeaningCase> = values.iter().filter_map(narrow).collect();
+        let is_one_of_few = !cases.is_empty() && cases.len() <= Bounds::USUAL.alternatives_max;
+        is_one_of_few.then_some(cases)
+    });
+    by_attribute.collect()
 }
 
 /// The attributes that decide which templates a row has, and that time does not change.
-fn deciding<'a>(model: &'a Model, entity: &'a Entity) -> Vec<&'a Attribute> {
+pub(super) fn deciding<'a>(model: &'a Model, entity: &'a Entity) -> Vec<&'a Attribute> {
     let source = model.source_of(entity);
     let paths = access::paths(model, entity);
     let conditions = paths.iter().filter_map(|path| path.choice.when.as_ref());
@@ -56,10 +80,19 @@ fn few_values(attribute: &Attribute) -> Option<Vec<Literal>> {
     Some(values)
 }
 
-/// The conjuncts where an attribute has a value; none where they contradict it.
-fn narrowed(case: &[Expr], attribute: &Attribute, value: &Literal) -> Option<Vec<Expr>> {
-    let mut narrow = Vec::with_capacity(case.len() + 1);
-    for conjunct in case {
+/// A case where an attribute has a value; none where it contradicts that.
+fn narrowed(
+    model: &Model,
+    entity: &Entity,
+    case: &MeaningCase,
+    attribute: &Attribute,
+    value: &Literal,
+) -> Option<MeaningCase> {
+    let mut narrow = Vec::with_capacity(case.conjuncts.len() + 1);
+    let mut asked_share = case.asked_share;
+    let mut asked_word = case.asked_word.clone();
+    let is_value = is_value(attribute, value);
+    for conjunct in &case.conjuncts {
         if *value == Literal::Absent {
             // A comparison with an absent attribute is not one with `absent`, which would test what it is compared with.
             if implied::implies_present(&attribute.name, &[conjunct]) {
@@ -72,11 +105,26 @@ fn narrowed(case: &[Expr], attribute: &Attribute, value: &Literal) -> Option<Vec
         match literals::decide(&known) {
             Some(true) => {}
             Some(false) => return None,
-            None => narrow.push(known),
+            None => {
+                // Of one that the request alone decides now, as many requests mean the value as rows have it.
+                let is_of_request = is_of_row(conjunct) && !is_of_row(&known);
+                if is_of_request && matches!(known.kind, ExprKind::Binary(BinaryOp::Eq, ..)) {
+                    asked_share *= share_of_condition(model, model.source_of(entity), &is_value);
+                    asked_word = Some(AskedWord {
+                        attribute: attribute.name.clone(),
+                        word: value.clone(),
+                    });
+                }
+                narrow.push(known);
+            }
         }
     }
-    narrow.push(is_value(attribute, value));
-    Some(narrow)
+    narrow.push(is_value);
+    Some(MeaningCase {
+        conjuncts: narrow,
+        asked_share,
+        asked_word,
+    })
 }
 
 /// `attribute == value`.

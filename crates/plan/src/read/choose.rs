@@ -8,15 +8,16 @@ use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind, TallyId};
 use singlet_model::types::EntityId;
 
-use super::candidate::{self, Query, Wanted, Why};
-use super::cases;
-use super::expected::RowsWanted;
+use super::candidate::{self, Query, Wanted};
+use super::expected::{self, RowsWanted};
 use super::implied;
 use super::neighbours::{self, Neighbours};
 use super::search::{self, SearchPlan};
 use super::strangers;
+use super::taken_apart::{is_cheaper, split};
 use super::thin;
 use super::together::{self, Apart, Together};
+use super::why::Why;
 use crate::access;
 use crate::bounds::Bounds;
 use crate::cost::{self, RequestCost};
@@ -107,9 +108,21 @@ impl SelectionPlan {
         self.queries.is_empty() && self.tally.is_none() && self.search.is_none()
     }
 
-    /// The half units and requests that its queries are expected to take, on average over where the ends of ranges may lie.
+    /// The half units and requests by which it is compared: what its queries are expected to take, each as often as it is sent.
     pub fn expected_cost(&self) -> (u64, u64) {
-        let sum = |of: fn(&Query) -> u64| self.queries.iter().map(of).fold(0, u64::saturating_add);
+        let sum = |of: fn(&Query) -> u64| {
+            let is_always = |query: &&Query| query.asked_share >= 1.0;
+            let always = self
+                .queries
+                .iter()
+                .filter(is_always)
+                .map(of)
+                .fold(0, u64::saturating_add);
+            // Of those of which an argument says which is sent, the root of the mean of squares, as for one query that any of them may be.
+            let squares = self.queries.iter().filter(|query| !is_always(query));
+            let squares = squares.map(|query| query.asked_share * (of(query) as f64).powi(2));
+            always.saturating_add(expected::whole(squares.sum::<f64>().sqrt()))
+        };
         (
             sum(|query| query.expected.compared_half_units),
             sum(|query| query.expected.requests),
@@ -295,7 +308,7 @@ fn plan_unmarked(
     let mut whole = choose(model, entity, &wanted, &conjuncts);
     let split = split(model, entity, &wanted, &conjuncts).filter(SelectionPlan::is_answer);
     // Taken apart it may be cheaper; of equals the whole is simpler.
-    let split = split.filter(|split| !whole.is_answer() || split.expected_cost() < whole.expected_cost());
+    let split = split.filter(|split| !whole.is_answer() || is_cheaper(split, &whole));
     if let Some(split) = split {
         return Some(split);
     }
@@ -389,70 +402,8 @@ pub fn plan_condition(model: &Model, entity: &Entity, condition: &Expr) -> Selec
     choose(model, entity, &wanted, &own.conjuncts())
 }
 
-/// The meaning taken apart: where no path answers it as it stands, or none as cheaply, each alternative of its `||` may have one, or each
-/// case of an attribute on which templates depend.
-fn split(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &Conjuncts<'_>) -> Option<SelectionPlan> {
-    let alternatives = by_alternatives(model, entity, wanted, std::slice::from_ref(conjuncts));
-    let cases = cases::by_value(model, entity, conjuncts);
-    let cases = cases.as_deref().unwrap_or_default();
-    let cases: Vec<Conjuncts<'_>> = cases.iter().map(|case| case.iter().collect()).collect();
-    let cases = by_alternatives(model, entity, wanted, &cases);
-    let answers = [alternatives, cases].into_iter().flatten();
-    answers
-        .filter(SelectionPlan::is_answer)
-        .min_by_key(SelectionPlan::expected_cost)
-}
-
-/// A query for each alternative of each case, merged in order; none where one has no query, or there are too many.
-fn by_alternatives(
-    model: &Model,
-    entity: &Entity,
-    wanted: &Wanted<'_>,
-    cases: &[Conjuncts<'_>],
-) -> Option<SelectionPlan> {
-    let mut alternatives = Vec::new();
-    for case in cases {
-        alternatives.extend(meaning::alternatives(case)?);
-    }
-    if alternatives.len() > Bounds::USUAL.alternatives_max {
-        return None;
-    }
-    let mut merged = SelectionPlan {
-        queries: Vec::new(),
-        covers: Vec::new(),
-        others: Vec::new(),
-        tally: None,
-        search: None,
-    };
-    // A row that several alternatives mean is given by the first of them, which is found out from the row, whichever query brought it: entries
-    // of a thin index that tell all of their own alternative need not tell of the others.
-    let named: BTreeSet<&str> = alternatives
-        .iter()
-        .flatten()
-        .flat_map(|conjunct| conjunct.attributes())
-        .collect();
-    let shown = wanted.shown.as_ref();
-    let wanted = Wanted {
-        merged: alternatives.len() > 1,
-        shown: shown.map(|shown| {
-            shown
-                .iter()
-                .map(String::as_str)
-                .chain(named)
-                .map(str::to_owned)
-                .collect()
-        }),
-        ..*wanted
-    };
-    for alternative in &alternatives {
-        let mut plan = choose(model, entity, &wanted, alternative);
-        merged.queries.push(plan.queries.pop()?);
-        merged.others = plan.others;
-    }
-    Some(merged)
-}
-
-fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> SelectionPlan {
+/// The cheapest path for a meaning as it stands, and why each other is not the plan.
+pub(super) fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> SelectionPlan {
     let mut answers: Vec<(String, Query)> = Vec::new();
     let mut others = Vec::new();
     for path in access::paths(model, entity) {

@@ -10,13 +10,18 @@ use crate::size::value_bytes_max;
 /// The part of a row's bytes that its keys take.
 const KEYS_SHARE_OF_ROW: f64 = 0.25;
 
+/// The bytes of a row of so many where it stands in an index, or on the table.
+pub(crate) fn entry_bytes_expected(model: &Model, entity: &Entity, index: Option<IndexId>, whole: f64) -> f64 {
+    let Some((index, projection)) = index.and_then(|index| Some((index, &model.index(index)?.projection))) else {
+        return whole;
+    };
+    let carried = whole * carried_share(entity, projection);
+    let by_types = entry_bytes_usual(model, entity, index, projection);
+    by_types.map_or(carried, |by_types| carried.min(by_types))
+}
+
 /// The bytes of an entry of a thin index, from the types of what it carries; none where something of it may be of any length.
-pub(super) fn entry_bytes_usual(
-    model: &Model,
-    entity: &Entity,
-    index: IndexId,
-    projection: &Projection,
-) -> Option<f64> {
+fn entry_bytes_usual(model: &Model, entity: &Entity, index: IndexId, projection: &Projection) -> Option<f64> {
     let names = match projection {
         Projection::All => return None,
         Projection::Keys => &[][..],

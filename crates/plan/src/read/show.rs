@@ -6,12 +6,13 @@ use singlet_model::Model;
 use singlet_model::expression::{ExprKind, Literal};
 use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue, PartFunction, SelectionKind, TallyId};
 
-use super::candidate::{PartValues, Query, Why};
+use super::candidate::{PartValues, Query};
 use super::choose::{Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_selection};
 use super::ends::Ends;
 use super::expected::{ROW_BYTES_USUAL, ROWS_SHARING_USUAL, ROWS_USUAL};
 use super::neighbours::{Neighbour, Neighbours};
 use super::sort::{End, EndPoint, SortBound};
+use super::why::Why;
 use crate::cost::{Origin, RequestCost, Sizes};
 use crate::show::{Piece, conjunction, day_range, expression, pieces};
 use crate::values::Values;

@@ -148,7 +148,8 @@ impl<'a> ReadCall<'a> {
             request.consistent = strong && index.is_none();
             let wanted = self.rows_wanted(name, selection)? as u64;
             let query = &neighbour.query;
-            let asked = rows_asked(self.bounds(), wanted, !query.rest.is_empty(), query.expected.kept_share);
+            let (share, spare) = (query.expected.kept_share, query.expected.spare_rows);
+            let asked = rows_asked(self.bounds(), wanted, query.drops_rows(), share, spare);
             rows = rows.saturating_add(asked);
             let table_keys = model.table.key.iter().map(|key| key.name.as_str());
             let index_keys = index

@@ -11,6 +11,7 @@ use singlet_item::capacity::ReadUnits;
 use singlet_item::{Item, Value};
 use singlet_model::types::Type;
 use singlet_model::{Model, Source};
+use singlet_plan::cost::sent_in_all;
 use singlet_plan::read::Combination;
 pub use singlet_runtime::values;
 use singlet_runtime::{Answer, Attributes, Bounds, Caller, Engine, Request, RuntimeError, Scope, load, table};
@@ -285,8 +286,7 @@ impl System {
     fn check_count(&self, read: &str, request: &Request, combination: &Combination, sent: u64) {
         let usual = request.limit == Some(Bounds::USUAL.page_rows_usual) && request.cursor.is_none();
         let known = combination.requests.iter().all(|cost| !cost.reads_on) && combination.apart.is_empty();
-        let least: u64 = combination.requests.iter().map(|cost| cost.sent().0).sum();
-        let most: Option<u64> = combination.requests.iter().map(|cost| cost.sent().1).sum();
+        let (least, most) = sent_in_all(&combination.requests);
         if usual && known {
             assert!(sent >= least, "{read}: {sent} requests, the plan has at least {least}");
             let listed = combination.requests.iter().all(|cost| cost.rows.is_some());

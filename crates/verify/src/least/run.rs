@@ -26,7 +26,7 @@ const NEAR: (f64, u64) = (1.25, 2);
 /// How far it is never.
 const FAR: (f64, u64) = (3.0, 6);
 /// How many of the worst cases are told.
-const WORST_MAX: usize = 12;
+const WORST_MAX: usize = 200;
 
 /// What is asked of a run.
 #[derive(Clone, Copy, Debug)]

@@ -58,3 +58,51 @@ async fn a_row_of_several_alternatives_is_one_whichever_index_brings_it() {
         assert_eq!(outcome, Outcome::Same(expected), "{read}");
     }
 }
+
+/// What decides an alternative's templates is another attribute, of which the entries of the other alternative's index tell nothing.
+const BY_STATE: &str = r##"singlet: 1
+name: made
+table:
+  name: made
+  key: {partition: PK, sort: SK}
+  indexes:
+    GX1: {partition: G1P, sort: G1S}
+    GX2: {partition: G2P, sort: G2S, project: [kind, a]}
+  type: kind
+entities:
+  E:
+    attributes: {id: string 1..4, a: string 1..2, b: string 1..2, state: {enum: [open, done, lost]}}
+    key: {PK: "P#{id}", SK: "E"}
+    index:
+      GX1:
+        - {when: state == "open", G1P: "O#{a}", G1S: "{id}"}
+        - {G1P: "A#{a}", G1S: "{id}"}
+      GX2: {G2P: "B#{b}", G2S: "{id}"}
+reads:
+  either: {args: {a: string, b: string}, count: E, where: a == args.a || b == args.b, allow: "true"}
+"##;
+
+#[tokio::test]
+async fn a_row_of_an_alternative_that_a_state_takes_apart_is_one_whichever_index_brings_it() {
+    let row = |id, a, b, state| {
+        let attributes = attributes(&[("id", id), ("a", a), ("b", b), ("state", state)]);
+        ("E".to_owned(), attributes)
+    };
+    let rows = vec![
+        row("x", "p", "q", "open"),
+        row("y", "p", "r", "done"),
+        row("z", "s", "q", "lost"),
+        row("v", "p", "q", "lost"),
+    ];
+    let store = Arc::new(EmbeddedStore::memory().unwrap());
+    let bench = Bench::open(BY_STATE, store, rows, NOW).await.unwrap();
+    let case = Case {
+        read: "either".to_owned(),
+        args: attributes(&[("a", "p"), ("b", "q")]),
+        caller: Caller::with_id("ada"),
+        page: 9,
+        now: NOW,
+    };
+    let outcome = bench.check(&case).await.unwrap_or_else(|mismatch| panic!("{mismatch}"));
+    assert_eq!(outcome, Outcome::Same(4));
+}

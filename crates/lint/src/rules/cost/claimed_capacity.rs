@@ -116,6 +116,7 @@ fn by_hand(context: &Context<'_>, read: &Read) -> Option<RequestCost> {
         times: Times::once(),
         rows: if whole { Some(1) } else { using.limit.map(|(limit, _)| limit) },
         reads_on: using.filter.is_some(),
+        asked_words: Vec::new(),
     })
 }
 

@@ -1,3 +1,4 @@
+use singlet_plan::cost::sent_in_all;
 use singlet_plan::read::Combination;
 
 use crate::context::counted;
@@ -35,7 +36,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         if parts.any(|part| part.plan.is_unanswered()) {
             continue;
         }
-        let sent = |combination: &Combination| combination.requests.iter().map(|cost| cost.sent().0).sum::<u64>();
+        let sent = |combination: &Combination| sent_in_all(&combination.requests).0;
         let worst = plan.combinations.iter().map(sent).max().unwrap_or(0);
         if worst as f64 > most {
             let said = if bounds.min.is_none() { "stops after" } else { "says" };
