@@ -10,10 +10,12 @@
 mod guard_key;
 mod migration;
 mod opening;
+mod processes;
 mod relocation;
 mod rows;
 mod table_differences;
 
 pub use migration::{MIGRATED, Migration, MigrationPhase, TableControl};
 pub use opening::{OpenError, TableOpening, TableState, TableUse};
+pub use processes::TableProcess;
 pub use relocation::{Relocation, RelocationPhase};

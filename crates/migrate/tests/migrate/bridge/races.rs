@@ -13,15 +13,14 @@ use singlet_store::{PutRequest, Result, Store, StoreLayer, TransactWrite, Transa
 use tokio::sync::Notify;
 
 use super::models::*;
-use super::whole::assert_new;
 
-type Meanwhile = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type Meanwhile = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A store in which something happens just before the first transaction that puts a twin of some row.
-struct Racing {
-    store: Arc<dyn Store>,
-    meanwhile: Mutex<Option<Meanwhile>>,
-    sort: &'static str,
+pub struct Racing {
+    pub store: Arc<dyn Store>,
+    pub meanwhile: Mutex<Option<Meanwhile>>,
+    pub sort: &'static str,
 }
 
 impl std::fmt::Debug for Racing {
@@ -100,12 +99,24 @@ async fn what_is_added_while_a_row_is_copied_is_in_the_copy() {
 
 /// A store in which one transaction waits to be let go.
 #[derive(Debug)]
-struct Held {
+pub struct Held {
     store: Arc<dyn Store>,
     sort: &'static str,
     was_held: AtomicBool,
-    entered: Notify,
-    released: Notify,
+    pub entered: Notify,
+    pub released: Notify,
+}
+
+impl Held {
+    pub fn new(store: &Arc<dyn Store>, sort: &'static str) -> Arc<Self> {
+        Arc::new(Held {
+            store: Arc::clone(store),
+            sort,
+            was_held: AtomicBool::new(false),
+            entered: Notify::new(),
+            released: Notify::new(),
+        })
+    }
 }
 
 #[async_trait]
@@ -117,6 +128,7 @@ impl StoreLayer for Held {
     async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
         let puts = |action: &TransactWrite| match action {
             TransactWrite::Put(put) => put.item["SK"].as_str() == Some(self.sort),
+            TransactWrite::Update(update) => update.key["SK"].as_str() == Some(self.sort),
             _ => false,
         };
         if request.actions.iter().any(puts) && !self.was_held.swap(true, Ordering::SeqCst) {
@@ -131,13 +143,7 @@ impl StoreLayer for Held {
 #[tokio::test]
 async fn a_write_that_has_begun_is_waited_for() {
     let table = old_table(4).await;
-    let held = Arc::new(Held {
-        store: Arc::clone(&table.store),
-        sort: "TASK#50",
-        was_held: AtomicBool::new(false),
-        entered: Notify::new(),
-        released: Notify::new(),
-    });
+    let held = Held::new(&table.store, "TASK#50");
     let store: Arc<dyn Store> = held.clone();
     let bridge = Arc::new(bridge_on(&table, &store, &new_model()).await.unwrap());
     let old = bridge.engine(BridgeSide::Old);
