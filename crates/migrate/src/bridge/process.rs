@@ -163,10 +163,9 @@ impl TableMember {
                 () = tokio::time::sleep(self.times.reads) => {}
                 () = self.wake.asked.notified() => {}
             }
-            match self.look().await {
-                Ok(false) => break,
-                // What was not read for a while closes the gate.
-                Ok(true) | Err(_) => {}
+            // What was not read for a while closes the gate.
+            if matches!(self.look().await, Ok(false)) {
+                break;
             }
         }
         self.leave().await;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use singlet_item::Item;
 use singlet_migrate::{BridgeGoal, BridgeSide};
-use singlet_store::{PutRequest, Result, Store, StoreLayer, TransactWrite, TransactWriteRequest, WriteAnswer};
+use singlet_store::{BatchGetAnswer, BatchGetRequest, PutRequest, Result, Store, StoreLayer, TransactWrite, TransactWriteRequest, WriteAnswer};
 
 use tokio::sync::Notify;
 
@@ -214,4 +214,74 @@ async fn a_row_that_nobody_has_copied_is_copied_before_it_goes() {
     reach(&bridge, BridgeGoal::NewAlone).await.unwrap();
     assert!(tasks(&bridge.engine(BridgeSide::New), "ada").await.contains_key(&70));
     assert_new(&table, &new_model()).await;
+}
+
+/// A store in which something happens just before what lies beside a row is read.
+struct Torn {
+    store: Arc<dyn Store>,
+    meanwhile: Mutex<Option<Meanwhile>>,
+    /// How the key begins of what is read.
+    beside: &'static str,
+}
+
+impl std::fmt::Debug for Torn {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Torn")
+    }
+}
+
+#[async_trait]
+impl StoreLayer for Torn {
+    fn beneath(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
+        let asks = |key: &Item| key["PK"].as_str().is_some_and(|key| key.starts_with(self.beside));
+        if request.tables.iter().any(|table| table.keys.iter().any(asks)) {
+            let meanwhile = self.meanwhile.lock().unwrap().take();
+            if let Some(meanwhile) = meanwhile {
+                meanwhile.await;
+            }
+        }
+        self.store.batch_get(request).await
+    }
+}
+
+/// A row and its mirror are read one after the other, and somebody writes both in between: no value is one that only one model can hold.
+#[tokio::test]
+async fn what_is_read_of_two_moments_is_read_again() {
+    for during_backfill in [true, false] {
+        let table = old_table(4).await;
+        let torn = Arc::new(Torn {
+            store: Arc::clone(&table.store),
+            meanwhile: Mutex::new(None),
+            beside: "TITLE#ada 3",
+        });
+        let store: Arc<dyn Store> = torn.clone();
+        let bridge = Arc::new(bridge_on(&table, &store, &filled_model()).await.unwrap());
+        let score = |points: i64| {
+            let old = bridge.engine(BridgeSide::Old);
+            async move {
+                let at = [("owner", text("ada")), ("number", number(3)), ("points", number(points))];
+                write(&old, "score", at).await
+            }
+        };
+        if !during_backfill {
+            reach(&bridge, BridgeGoal::Both).await.unwrap();
+        }
+        *torn.meanwhile.lock().unwrap() = {
+            let score = score(40);
+            Some(Box::pin(async move { score.await.unwrap() }))
+        };
+        match during_backfill {
+            true => reach(&bridge, BridgeGoal::Both).await.unwrap(),
+            false => score(5).await.unwrap(),
+        }
+        assert!(torn.meanwhile.lock().unwrap().is_none(), "nothing was torn");
+        let (old, new) = sides(&bridge);
+        let points = if during_backfill { 43 } else { 48 };
+        assert_eq!(tasks(&old, "ada").await[&3]["points"], number(points));
+        assert_eq!(shared(tasks(&new, "ada").await), tasks(&old, "ada").await);
+    }
 }

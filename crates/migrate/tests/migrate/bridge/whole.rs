@@ -1,7 +1,7 @@
 //! From the one model to the other, and what each sees on the way.
 
 use singlet_item::Item;
-use singlet_migrate::{BridgeGoal, BridgeSide};
+use singlet_migrate::{BridgeGoal, BridgeSide, MigrateError};
 use singlet_runtime::{MigrationPhase, NOT_IN_BOTH_MODELS, RuntimeError};
 
 use super::super::support::{NOW, assert_same, migrated};
@@ -115,6 +115,8 @@ async fn both_models_have_every_row_until_the_old_one_goes() {
     write(&new, "add", wide()).await.unwrap();
     let gone = read(&old, "tasks", [("owner", text("ada"))]).await.unwrap_err();
     assert!(gone.to_string().contains("no longer serves"), "{gone}");
+    let late = reach(&bridge, BridgeGoal::OldAlone).await;
+    assert!(matches!(late, Err(MigrateError::NothingToAbort)), "{late:?}");
     assert_new(&table, &new_model()).await;
 }
 

@@ -12,10 +12,10 @@ use super::processes::*;
 
 const TIMES: ProcessTimes = ProcessTimes {
     reads: Duration::from_millis(200),
-    stale: Duration::from_secs(20),
+    stale: Duration::from_secs(8),
     beats: Duration::from_secs(1),
-    unheard: Duration::from_secs(20),
-    gone: Duration::from_secs(30),
+    unheard: Duration::from_secs(8),
+    gone: Duration::from_secs(10),
 };
 
 /// Leads until a goal is reached; how often whoever led was killed.
