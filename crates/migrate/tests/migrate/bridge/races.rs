@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use singlet_item::Item;
 use singlet_migrate::{BridgeGoal, BridgeSide};
-use singlet_store::{BatchGetAnswer, BatchGetRequest, PutRequest, Result, Store, StoreLayer, TransactWrite, TransactWriteRequest, WriteAnswer};
+use singlet_store::{
+    BatchGetAnswer, BatchGetRequest, PutRequest, Result, Store, StoreLayer, TransactWrite, TransactWriteRequest,
+    WriteAnswer,
+};
 
 use tokio::sync::Notify;
 
@@ -263,7 +266,11 @@ async fn what_is_read_of_two_moments_is_read_again() {
         let score = |points: i64| {
             let old = bridge.engine(BridgeSide::Old);
             async move {
-                let at = [("owner", text("ada")), ("number", number(3)), ("points", number(points))];
+                let at = [
+                    ("owner", text("ada")),
+                    ("number", number(3)),
+                    ("points", number(points)),
+                ];
                 write(&old, "score", at).await
             }
         };
