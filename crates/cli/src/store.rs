@@ -161,7 +161,7 @@ pub async fn open_table_before_indexes(place: &Place, engine: &Engine) -> Result
 }
 
 /// Why a table was not opened, with a way out.
-fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, error: OpenError) -> String {
+pub(crate) fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, error: OpenError) -> String {
     let model = engine.model();
     let table = &model.table.name;
     match &error {
@@ -170,6 +170,13 @@ fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, error: OpenErr
             format!("table `{table}` of `{}`: {}", model.name, place.failed(error))
         }
         OpenError::Failed(_) => format!("table `{table}` of `{}`: {error}", model.name),
+        OpenError::Migrating(migration) if migration.phase.is_bridge() && matches!(place, Place::DynamoDb { .. }) => {
+            format!(
+                "table `{table}` of `{}`: {error}\nhelp: `singlet serve` with one of the two models that it is between joins it, as long as that model serves; \
+                 `singlet migrate NEW.yaml --bridge --toward new --yes` or `--abort` ends it",
+                model.name
+            )
+        }
         OpenError::Migrating(migration) if migration.phase.is_bridge() => format!(
             "table `{table}` of `{}`: {error}\nhelp: `singlet serve NEW.yaml --also OLD.yaml` serves the two models that it is between, `--toward new` or \
              `--toward old` ends that",

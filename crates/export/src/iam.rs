@@ -115,10 +115,11 @@ pub fn service_policy(model: &Model, design: &TableDesign) -> Value {
     if asked.scans {
         actions.push("Scan");
     }
-    // The row by which the table knows its model is written, and those of models that wrote no row any more go.
-    actions.extend(["PutItem", "DeleteItem"]);
+    // The row by which the table knows its model is written, and those of models that wrote no row any more go. Processes say that they
+    // are there.
+    actions.extend(["PutItem", "DeleteItem", "UpdateItem"]);
     if !model.writes.is_empty() || model.has_runs() {
-        actions.extend(["ConditionCheckItem", "UpdateItem"]);
+        actions.push("ConditionCheckItem");
     }
     actions.sort_unstable();
     let mut statements = vec![
@@ -126,7 +127,14 @@ pub fn service_policy(model: &Model, design: &TableDesign) -> Value {
         statement("WhichTables", &["ListTables"], json!("*")),
         statement(
             "TableBeside",
-            &["CreateTable", "DeleteItem", "DescribeTable", "GetItem", "PutItem"],
+            &[
+                "CreateTable",
+                "DeleteItem",
+                "DescribeTable",
+                "GetItem",
+                "PutItem",
+                "UpdateItem",
+            ],
             json!(format!("{table}.singlet")),
         ),
     ];

@@ -4,7 +4,7 @@ use std::fmt;
 
 use singlet_changes::{FollowError, Lag};
 use singlet_item::Item;
-use singlet_runtime::{Finding, Migration, OpenError, Relocation, RuntimeError};
+use singlet_runtime::{Finding, Migration, MigrationPhase, OpenError, Relocation, RuntimeError};
 use singlet_store::StoreError;
 
 use crate::report::MigrationPlan;
@@ -52,6 +52,10 @@ pub enum MigrateError {
     NoBridge(Vec<String>),
     /// Rows cannot be rows of both models: how many, and the first. Nothing was changed.
     Unbridged(u64, Vec<RowMisfit>),
+    /// Processes are at work on the table whose model stands in the way: who.
+    Serving(Vec<String>),
+    /// What the table says of it could not be read or said for a while: others may have gone on.
+    Asleep,
     /// Another migration is under way.
     Another(Migration),
     /// The table is carried to another store, or was.
@@ -60,8 +64,8 @@ pub enum MigrateError {
     Aborting,
     /// Nothing is under way that could be aborted.
     NothingToAbort,
-    /// It is past the point from which there is a way back.
-    TooLate,
+    /// It is past the point from which there is a way back, in this phase.
+    TooLate(MigrationPhase),
     /// Others stayed in the way, or the store failed.
     Failed(RuntimeError),
 }
@@ -71,10 +75,18 @@ impl fmt::Display for MigrateError {
         match self {
             MigrateError::Unknown => out.write_str("the table knows no model"),
             MigrateError::NotFrom(why) => write!(out, "the old model did not write the rows: {why}"),
-            MigrateError::Impossible(whys) => write!(out, "the change cannot be made in this table: {}", whys.join("; ")),
+            MigrateError::Impossible(whys) => {
+                write!(out, "the change cannot be made in this table: {}", whys.join("; "))
+            }
             MigrateError::Misfits(plan) => {
-                write!(out, "{} rows cannot become rows of the new model; nothing was changed", plan.misfits)?;
-                plan.first_misfits.iter().try_for_each(|misfit| write!(out, "\n  {misfit}"))
+                write!(
+                    out,
+                    "{} rows cannot become rows of the new model; nothing was changed",
+                    plan.misfits
+                )?;
+                plan.first_misfits
+                    .iter()
+                    .try_for_each(|misfit| write!(out, "\n  {misfit}"))
             }
             MigrateError::Behind(followers) => {
                 out.write_str("who follows its changes has not read all of them, and would not understand them later; nothing was changed")?;
@@ -104,8 +116,17 @@ impl fmt::Display for MigrateError {
             MigrateError::Relocated(relocation) => relocation.fmt(out),
             MigrateError::Aborting => out.write_str("the migration is being aborted"),
             MigrateError::NothingToAbort => out.write_str("no migration is under way"),
-            MigrateError::TooLate => out.write_str(
-                "the migration is in its phase `finish`: rows have begun to forget what they were, and there is no way back",
+            MigrateError::TooLate(phase) => write!(
+                out,
+                "the migration is in its phase `{}`: rows have begun to forget what they were, and there is no way back",
+                phase.word()
+            ),
+            MigrateError::Serving(processes) => {
+                out.write_str("processes of another model are at work on it")?;
+                processes.iter().try_for_each(|process| write!(out, "\n  {process}"))
+            }
+            MigrateError::Asleep => out.write_str(
+                "the table could not be read for a while, and others may have gone on with the migration meanwhile",
             ),
             MigrateError::Failed(error) => error.fmt(out),
         }

@@ -181,6 +181,7 @@ impl<'e> Migrator<'e> {
                 let migration = Migration {
                     phase: MigrationPhase::Look,
                     target: target.clone(),
+                    source: None,
                     drops: self.options.drops,
                 };
                 has_begun |= self.old.set_migration(&control, Some(&migration)).await?;
@@ -268,7 +269,7 @@ impl<'e> Migrator<'e> {
                 return Err(MigrateError::Another(migration));
             }
             match migration.phase {
-                MigrationPhase::Finish => return Err(MigrateError::TooLate),
+                MigrationPhase::Finish => return Err(MigrateError::TooLate(MigrationPhase::Finish)),
                 MigrationPhase::Look => has_begun |= self.old.set_migration(&control, None).await?,
                 MigrationPhase::Rows => {
                     let aborted = Migration {

@@ -50,7 +50,7 @@ pub use by_key::{batch_get, primary_key};
 pub use claims::{UnknownClaim, claim_from_json, claim_from_text, claim_type, put_claim};
 pub use control::{
     HeldTable, MIGRATED, Migration, MigrationPhase, OpenError, Relocation, RelocationPhase, TableControl, TableOpening,
-    TableState, TableUse,
+    TableProcess, TableState, TableUse,
 };
 pub use copies::StaleCopy;
 pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, range_text, unwatchable};

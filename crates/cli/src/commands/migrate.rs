@@ -11,11 +11,12 @@ use singlet_cost::{dollars, region_prices};
 use singlet_face::Company;
 use singlet_migrate::{
     Bridge, BridgeGoal, BridgePlan, EntityCount, GATE_BEAT, GATE_STALE, MigrateError, MigrateOptions, MigrateProgress,
-    MigrationPlan, Migrator,
+    MigrationPlan, Migrator, ProcessTimes,
 };
 use singlet_model::{Model, Source};
-use singlet_runtime::{Engine, MigrationPhase};
+use singlet_runtime::{Engine, MigrationPhase, TableControl};
 
+use super::serve::bridge::Toward;
 use crate::exit;
 use crate::model::{self, fail};
 use crate::place::Place;
@@ -52,9 +53,20 @@ pub(crate) struct Migrate {
     /// Undo a migration that is under way, or a bridge.
     #[arg(long, conflicts_with = "drop")]
     abort: bool,
-    /// Say whether both models can run at once meanwhile, as `singlet serve --also` has them; with `--yes` do all of it while nothing is served.
+    /// Say whether both models can run at once meanwhile. With `--yes`: in a folder, do all of it while nothing is served (`singlet serve
+    /// --also` does it while both are); in DynamoDB, make rows ready while services of the old model run, and then of both.
     #[arg(long, conflicts_with = "drop")]
     bridge: bool,
+    /// With `--bridge`: which model is left. `both` ends once both can serve, and is the usual where data is in DynamoDB; `new` once the
+    /// new one alone is left.
+    #[arg(
+        long,
+        value_enum,
+        requires = "bridge",
+        conflicts_with = "abort",
+        value_name = "MODEL"
+    )]
+    toward: Option<Toward>,
     /// Remove what the model does not have: rows of entities that are gone, attributes, indexes. Otherwise they stay, and nothing reads them.
     #[arg(long)]
     drop: bool,
@@ -95,7 +107,14 @@ impl Migrate {
         if let (Ok(Some(phase)), false, false) = (&phase, self.bridge, self.abort)
             && phase.is_bridge()
         {
-            let help = "`singlet serve NEW.yaml --also OLD.yaml` serves both models, `--bridge --yes` comes to its end with nothing served, `--abort` gives it up";
+            let help = match place {
+                Place::DynamoDb { .. } => {
+                    "`--bridge --yes` goes on with it, `--bridge --toward new --yes` comes to its end, `--abort` gives it up"
+                }
+                _ => {
+                    "`singlet serve NEW.yaml --also OLD.yaml` serves both models, `--bridge --yes` comes to its end with nothing served, `--abort` gives it up"
+                }
+            };
             let table = &new.model().table.name;
             let word = phase.word();
             return Err(fail(&format!(
@@ -103,7 +122,7 @@ impl Migrate {
             )));
         }
         if self.bridge || self.abort && matches!(&phase, Ok(Some(phase)) if phase.is_bridge()) {
-            return self.go_over_bridge((old, new), company).await;
+            return self.go_over_bridge((old, new), company, &place).await;
         }
         let (table, items) = (new.model().table.name.clone(), item_count(&new).await);
         let bar = count_bar(items, "items");
@@ -170,18 +189,29 @@ impl Migrate {
     }
 
     /// Both models at once: what it would take, or the end of it.
-    async fn go_over_bridge(&self, (old, new): (Engine, Engine), company: Company) -> Result<ExitCode, ExitCode> {
+    async fn go_over_bridge(
+        &self,
+        (old, new): (Engine, Engine),
+        company: Company,
+        place: &Place,
+    ) -> Result<ExitCode, ExitCode> {
         let table = new.model().table.name.clone();
-        let goal = if self.abort {
-            BridgeGoal::OldAlone
-        } else {
-            BridgeGoal::NewAlone
+        let is_led = matches!(place, Place::DynamoDb { .. });
+        let goal = match (self.abort, self.toward) {
+            (true, _) => BridgeGoal::OldAlone,
+            (false, Some(toward)) => toward.goal(),
+            (false, None) if is_led => BridgeGoal::Both,
+            (false, None) => BridgeGoal::NewAlone,
         };
         let options = MigrateOptions {
             rate: self.rate,
+            settles_for: if is_led { SETTLES_FOR } else { Duration::ZERO },
             ..MigrateOptions::default()
         };
-        let bridge = Bridge::open(old, new, options, now).await;
+        let bridge = match is_led {
+            true => Bridge::lead(old, new, options, (ProcessTimes::default(), now)).await,
+            false => Bridge::open(old, new, options, now).await,
+        };
         let bridge = bridge.map_err(|error| bridge_refusal(&table, &error))?;
         let phase = bridge.phase().await.map_err(|error| bridge_refusal(&table, &error))?;
         if !self.yes && !self.abort {
@@ -193,7 +223,7 @@ impl Migrate {
                         &MigrateError::Unbridged(plan.misfits, plan.first_misfits),
                     ));
                 }
-                super::print(&bridge_text(&table, &plan));
+                super::print(&bridge_text(&table, &plan, is_led));
             } else if let Some(phase) = phase {
                 super::print(&format!(
                     "table `{table}` is on a bridge, in the phase `{}`\n",
@@ -202,7 +232,7 @@ impl Migrate {
             }
             return Ok(ExitCode::from(exit::FINDINGS));
         }
-        if company == Company::Shared {
+        if company == Company::Shared && !is_led {
             return Err(fail(&format!(
                 "table `{table}`: others are at work on it, and a bridge is built by one process alone\nhelp: `singlet serve NEW.yaml --also OLD.yaml --toward new` \
                  does it while it serves, `--toward old` gives it up"
@@ -210,13 +240,19 @@ impl Migrate {
         }
         let consumed = bridge.reach(goal, &|_| {}).await;
         let units = consumed.map_err(|error| bridge_refusal(&table, &error))?.total();
-        let so = if self.abort {
-            "is again the old model's"
-        } else {
-            "is the new model's"
+        let so = match goal {
+            BridgeGoal::OldAlone => "is again the old model's",
+            BridgeGoal::NewAlone => "is the new model's",
+            BridgeGoal::Both => "is both models'",
         };
         let units = counted(usize::try_from(units.write.get()).unwrap_or(usize::MAX), "write unit");
-        Ok(super::print(&format!("table `{table}` {so}: {units}\n")))
+        super::print(&format!("table `{table}` {so}: {units}\n"));
+        if goal == BridgeGoal::Both && is_led {
+            super::print(
+                "`singlet serve NEW.yaml` serves the new one beside the old one; once nobody serves the old one, `--toward new` ends it\n",
+            );
+        }
+        Ok(ExitCode::from(exit::CLEAN))
     }
 
     /// The model that wrote the rows, on the same store: from its file, or as the table has it.
@@ -232,6 +268,11 @@ impl Migrate {
             let own = new.face_in_table().await.map_err(|error| failed(&error))?.hash();
             known.sort_by_key(|(hash, _)| *hash == own);
         }
+        // A bridge that is under way says from which it leads.
+        let control = new.table_control().await.map_err(|error| failed(&error))?;
+        let source = control.as_ref().and_then(TableControl::migration);
+        let source = source.and_then(|migration| migration.source.clone());
+        known.sort_by_key(|(hash, _)| source.as_ref() != Some(hash));
         for (hash, text) in known {
             let loaded = singlet_model::load(&Source::new("the model in the table", text));
             let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
@@ -243,7 +284,6 @@ impl Migrate {
                 return Ok(engine);
             }
         }
-        let control = new.table_control().await.map_err(|error| failed(&error))?;
         let help = match control {
             Some(_) => {
                 "say which model wrote its rows: `--from OLD.yaml`, and `--set-old` where its settings are others"
@@ -309,8 +349,9 @@ pub(crate) fn bridge_refusal(table: &str, error: &MigrateError) -> ExitCode {
         MigrateError::Blocked(..) | MigrateError::Unsound(..) => {
             Some("`--toward old`, or `singlet migrate NEW.yaml --abort`, gives the bridge up")
         }
-        MigrateError::Failed(_) => Some("the same command goes on from there"),
-        MigrateError::TooLate => Some("the old model\'s rows are going already: `--toward new` comes to its end"),
+        MigrateError::Failed(_) | MigrateError::Asleep => Some("the same command goes on from there"),
+        MigrateError::Serving(_) => Some("once they are ended the same command goes on"),
+        MigrateError::TooLate(_) => Some("the old model\'s rows are going already: `--toward new` comes to its end"),
         _ => return refused(table, error),
     };
     let code = fail(&format!("table `{table}`: {error}"));
@@ -320,7 +361,7 @@ pub(crate) fn bridge_refusal(table: &str, error: &MigrateError) -> ExitCode {
     code
 }
 
-fn bridge_text(table: &str, plan: &BridgePlan) -> String {
+fn bridge_text(table: &str, plan: &BridgePlan, is_led: bool) -> String {
     let mut text = format!("table `{table}`, {} items: both models can run at once\n", plan.items);
     let _ = writeln!(
         text,
@@ -330,7 +371,10 @@ fn bridge_text(table: &str, plan: &BridgePlan) -> String {
     for index in &plan.indexes {
         let _ = writeln!(text, "  make index `{index}`");
     }
-    text.push_str("nothing was changed: `singlet serve NEW.yaml --also OLD.yaml` serves both, `--yes` does it with nothing served\n");
+    text.push_str(match is_led {
+        true => "nothing was changed: `--yes` makes rows ready for both while services of the old model run; whoever else writes to the table, an earlier version of Singlet among them, must be ended first\n",
+        false => "nothing was changed: `singlet serve NEW.yaml --also OLD.yaml` serves both, `--yes` does it with nothing served\n",
+    });
     text
 }
 
@@ -356,13 +400,18 @@ fn refused(table: &str, error: &MigrateError) -> ExitCode {
         MigrateError::Blocked(..) | MigrateError::Unsound(..) => {
             Some("`--abort` makes everything as it was; the same command tries again")
         }
-        MigrateError::Failed(_) => Some("the same command goes on from there; `--abort` makes everything as it was"),
-        MigrateError::TooLate => Some("`--yes` comes to its end"),
+        MigrateError::Failed(_) | MigrateError::Asleep => {
+            Some("the same command goes on from there; `--abort` makes everything as it was")
+        }
+        MigrateError::TooLate(_) => Some("`--yes` comes to its end"),
         MigrateError::Impossible(_) => {
             Some("take the rows along: `singlet dump OLD.yaml`, then `singlet load NEW.yaml` into another table")
         }
         MigrateError::NoBridge(_) => Some("`singlet migrate NEW.yaml` changes the rows while writes stop"),
-        MigrateError::Misfits(_) | MigrateError::Unbridged(..) | MigrateError::NothingToAbort => None,
+        MigrateError::Misfits(_)
+        | MigrateError::Unbridged(..)
+        | MigrateError::NothingToAbort
+        | MigrateError::Serving(_) => None,
     };
     if let Some(help) = help {
         eprintln!("help: {help}");

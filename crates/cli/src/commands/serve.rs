@@ -1,6 +1,6 @@
 //! `singlet serve`.
 
-mod bridge;
+pub(crate) mod bridge;
 pub(crate) mod bundled;
 mod config;
 mod console;

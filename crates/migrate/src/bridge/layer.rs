@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use singlet_item::Item;
 use singlet_store::{
-    BatchWriteAnswer, BatchWriteRequest, DeleteRequest, ErrorKind, PageAnswer, Path, PutRequest, QueryRequest,
-    Result as StoreResult, ScanRequest, Select, Store, StoreError, StoreLayer, TransactWrite, TransactWriteRequest,
-    UpdateRequest, UpdateReturn, WriteAnswer,
+    BatchWriteAnswer, BatchWriteRequest, Cancellation, Comparison, Condition, DeleteRequest, ErrorKind, PageAnswer,
+    Path, PutRequest, QueryRequest, Result as StoreResult, ScanRequest, Select, Store, StoreError, StoreLayer,
+    TransactWrite, TransactWriteRequest, UpdateRequest, UpdateReturn, WriteAnswer,
 };
 
 use super::state::{BridgeState, Mode};
-use super::twins::Twins;
-use super::write::{Sent, Tokened, Writing};
+use super::twins::{BRIDGED, Twins, epoch_of, epoch_value};
+use super::write::{Sent, Tokened, Writing, is_slept, slept};
 
 /// How many transactions are remembered whose outcome is not known.
 const UNKNOWN_MAX: usize = 1_024;
@@ -22,6 +22,7 @@ const UNKNOWN_MAX: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct BridgeStore {
     store: Arc<dyn Store>,
+    table: String,
     state: Arc<BridgeState>,
     clock: fn() -> i64,
     unknown: Mutex<UnknownOutcomes>,
@@ -30,13 +31,14 @@ pub(crate) struct BridgeStore {
 /// Transactions by their tokens: who sends one again must send the same bytes, though rows may have changed since.
 #[derive(Debug, Default)]
 struct UnknownOutcomes {
-    sent: BTreeMap<String, Arc<TransactWriteRequest>>,
+    sent: BTreeMap<String, (Option<u64>, Arc<TransactWriteRequest>)>,
     order: VecDeque<String>,
 }
 
 impl UnknownOutcomes {
-    fn remember(&mut self, token: &str, request: &Arc<TransactWriteRequest>) {
-        if self.sent.insert(token.to_owned(), Arc::clone(request)).is_none() {
+    fn remember(&mut self, token: &str, epoch: Option<u64>, request: &Arc<TransactWriteRequest>) {
+        let sent = (epoch, Arc::clone(request));
+        if self.sent.insert(token.to_owned(), sent).is_none() {
             self.order.push_back(token.to_owned());
         }
         if self.order.len() > UNKNOWN_MAX
@@ -53,14 +55,18 @@ impl UnknownOutcomes {
     }
 }
 
-fn shut(why: &'static str) -> StoreError {
+const NOT_KNOWN: &str =
+    "whether it was written is not known: the table went on to another stage of its migration meanwhile";
+
+pub(crate) fn shut(why: &'static str) -> StoreError {
     StoreError::unavailable(why).telling(Some(why))
 }
 
 impl BridgeStore {
-    pub fn new(store: Arc<dyn Store>, state: Arc<BridgeState>, clock: fn() -> i64) -> Self {
+    pub fn new((store, table): (Arc<dyn Store>, &str), state: Arc<BridgeState>, clock: fn() -> i64) -> Self {
         BridgeStore {
             store,
+            table: table.to_owned(),
             state,
             clock,
             unknown: Mutex::default(),
@@ -68,10 +74,13 @@ impl BridgeStore {
     }
 
     /// The other model, where its rows must be told from this one's; nothing where this model serves no more.
-    async fn read_beside(&self) -> StoreResult<Option<Arc<Twins>>> {
-        match &*self.state.held().await {
-            Mode::Apart => Ok(None),
-            Mode::Beside { twins, .. } => Ok(twins.moves_rows().then(|| Arc::clone(twins))),
+    fn read_beside(mode: &Mode) -> StoreResult<Option<&Twins>> {
+        match mode {
+            Mode::Apart { beside: None, .. } => Ok(None),
+            Mode::Apart {
+                beside: Some(twins), ..
+            }
+            | Mode::Beside { twins, .. } => Ok(twins.moves_rows().then_some(&**twins)),
             Mode::Shut(why) => Err(shut(why)),
         }
     }
@@ -89,11 +98,12 @@ impl BridgeStore {
     fn writing<'w>(&'w self, mode: &'w Mode) -> StoreResult<Option<Writing<'w>>> {
         match mode {
             Mode::Shut(why) => Err(shut(why)),
-            Mode::Apart => Ok(None),
+            Mode::Apart { .. } => Ok(None),
             Mode::Beside {
                 twins,
                 keeping,
                 stamping,
+                ..
             } => Ok(Some(Writing::new(
                 &self.store,
                 twins,
@@ -110,8 +120,9 @@ impl BridgeStore {
         let Some(token) = request.token.as_deref() else {
             return writing.send(&request.actions, None).await;
         };
-        let known = self.outcomes().sent.get(token).cloned();
-        let remember = |sent: &Arc<TransactWriteRequest>| self.outcomes().remember(token, sent);
+        let epoch = mode.epoch();
+        let known = self.known_outcome(token, epoch)?;
+        let remember = |sent: &Arc<TransactWriteRequest>| self.outcomes().remember(token, epoch, sent);
         let sent = writing
             .send(
                 &request.actions,
@@ -123,10 +134,23 @@ impl BridgeStore {
             )
             .await;
         // Whose outcome is known need not be sent again.
-        if !sent.as_ref().is_err_and(StoreError::is_retryable) {
+        if !sent
+            .as_ref()
+            .is_err_and(|error| error.is_retryable() && !is_slept(error))
+        {
             self.outcomes().forget(token);
         }
         sent
+    }
+
+    /// What was sent for a token, where nobody knows whether it arrived. What was sent at another stage is not sent again: it would
+    /// be written as it was right then.
+    fn known_outcome(&self, token: &str, epoch: Option<u64>) -> StoreResult<Option<Arc<TransactWriteRequest>>> {
+        match self.outcomes().sent.get(token) {
+            None => Ok(None),
+            Some((at, request)) if *at == epoch => Ok(Some(Arc::clone(request))),
+            Some(_) => Err(shut(NOT_KNOWN)),
+        }
     }
 
     fn outcomes(&self) -> std::sync::MutexGuard<'_, UnknownOutcomes> {
@@ -136,7 +160,6 @@ impl BridgeStore {
 
 /// The error that a single call would have met.
 fn as_single(error: StoreError) -> StoreError {
-    use singlet_store::Cancellation;
     let Some(first) = error.cancellations().first().cloned() else {
         return error;
     };
@@ -190,38 +213,44 @@ impl StoreLayer for BridgeStore {
     }
 
     async fn query(&self, request: &QueryRequest) -> StoreResult<PageAnswer> {
-        let Some(twins) = self.read_beside().await? else {
+        // Held to its end: who changes the mode counts on no page of before being read yet.
+        let mode = self.state.held().await;
+        let Some(twins) = Self::read_beside(&mode)? else {
             return self.store.query(request).await;
         };
-        let (select, added) = telling_select(&request.select, &twins);
+        let (select, added) = telling_select(&request.select, twins);
         let asked = QueryRequest {
             select,
             ..request.clone()
         };
         let page = self.store.query(&asked).await?;
-        Ok(own_page(page, &twins, (&request.select, &added)))
+        Ok(own_page(page, twins, (&request.select, &added)))
     }
 
     async fn scan(&self, request: &ScanRequest) -> StoreResult<PageAnswer> {
-        let Some(twins) = self.read_beside().await? else {
+        // Held to its end: who changes the mode counts on no page of before being read yet.
+        let mode = self.state.held().await;
+        let Some(twins) = Self::read_beside(&mode)? else {
             return self.store.scan(request).await;
         };
-        let (select, added) = telling_select(&request.select, &twins);
+        let (select, added) = telling_select(&request.select, twins);
         let asked = ScanRequest {
             select,
             ..request.clone()
         };
         let page = self.store.scan(&asked).await?;
-        Ok(own_page(page, &twins, (&request.select, &added)))
+        Ok(own_page(page, twins, (&request.select, &added)))
     }
 
     async fn get(&self, request: &singlet_store::GetRequest) -> StoreResult<singlet_store::GetAnswer> {
-        self.read_beside().await?;
+        let mode = self.state.held().await;
+        Self::read_beside(&mode)?;
         self.store.get(request).await
     }
 
     async fn batch_get(&self, request: &singlet_store::BatchGetRequest) -> StoreResult<singlet_store::BatchGetAnswer> {
-        self.read_beside().await?;
+        let mode = self.state.held().await;
+        Self::read_beside(&mode)?;
         self.store.batch_get(request).await
     }
 
@@ -229,12 +258,61 @@ impl StoreLayer for BridgeStore {
         &self,
         request: &singlet_store::TransactGetRequest,
     ) -> StoreResult<singlet_store::TransactGetAnswer> {
-        self.read_beside().await?;
+        let mode = self.state.held().await;
+        Self::read_beside(&mode)?;
         self.store.transact_get(request).await
     }
 
     async fn put(&self, request: &PutRequest) -> StoreResult<WriteAnswer> {
+        self.awake(|| self.put_now(request)).await
+    }
+
+    async fn update(&self, request: &UpdateRequest) -> StoreResult<WriteAnswer> {
+        self.awake(|| self.update_now(request)).await
+    }
+
+    async fn delete(&self, request: &DeleteRequest) -> StoreResult<WriteAnswer> {
+        self.awake(|| self.delete_now(request)).await
+    }
+
+    /// Nobody writes rows so who keeps them for two models, or shares them with who does.
+    async fn batch_write(&self, request: &BatchWriteRequest) -> StoreResult<BatchWriteAnswer> {
+        match &*self.state.held().await {
+            Mode::Apart { epoch: None, .. } => self.store.batch_write(request).await,
+            Mode::Apart { .. } | Mode::Beside { .. } => Err(StoreError::bad_request(
+                "while two models run, rows are not written in batches",
+            )),
+            Mode::Shut(why) => Err(shut(why)),
+        }
+    }
+
+    async fn transact_write(&self, request: &TransactWriteRequest) -> StoreResult<WriteAnswer> {
+        self.awake(|| self.transact_write_now(request)).await
+    }
+}
+
+impl BridgeStore {
+    /// Makes a call; once more, where it has met what was written later and the process has learned of that.
+    async fn awake<F>(&self, call: impl Fn() -> F) -> StoreResult<WriteAnswer>
+    where
+        F: Future<Output = StoreResult<WriteAnswer>>,
+    {
+        match call().await {
+            Err(error) if is_slept(&error) && self.state.catch_up().await => call().await,
+            answer => answer,
+        }
+    }
+
+    async fn put_now(&self, request: &PutRequest) -> StoreResult<WriteAnswer> {
         let mode = self.state.held().await;
+        if let Some(epoch) = self.guarded_at(&mode, &request.table) {
+            let guarded = PutRequest {
+                condition: Some(not_later(request.condition.clone(), epoch)),
+                ..request.clone()
+            };
+            let put = self.store.put(&guarded).await;
+            return put.map_err(|error| as_slept(error, epoch));
+        }
         match self.single(&mode, TransactWrite::Put(request.clone())).await? {
             Sent::Untouched => self.store.put(request).await,
             Sent::Done { consumed, before, .. } => Ok(WriteAnswer {
@@ -244,13 +322,21 @@ impl StoreLayer for BridgeStore {
         }
     }
 
-    async fn update(&self, request: &UpdateRequest) -> StoreResult<WriteAnswer> {
+    async fn update_now(&self, request: &UpdateRequest) -> StoreResult<WriteAnswer> {
+        let mode = self.state.held().await;
+        if let Some(epoch) = self.guarded_at(&mode, &request.table) {
+            let guarded = UpdateRequest {
+                condition: Some(not_later(request.condition.clone(), epoch)),
+                ..request.clone()
+            };
+            let updated = self.store.update(&guarded).await;
+            return updated.map_err(|error| as_slept(error, epoch));
+        }
         if matches!(request.returns, UpdateReturn::UpdatedOld | UpdateReturn::UpdatedNew) {
             return Err(StoreError::bad_request(
                 "while two models run, an update answers whole items",
             ));
         }
-        let mode = self.state.held().await;
         match self.single(&mode, TransactWrite::Update(request.clone())).await? {
             Sent::Untouched => self.store.update(request).await,
             Sent::Done {
@@ -268,8 +354,16 @@ impl StoreLayer for BridgeStore {
         }
     }
 
-    async fn delete(&self, request: &DeleteRequest) -> StoreResult<WriteAnswer> {
+    async fn delete_now(&self, request: &DeleteRequest) -> StoreResult<WriteAnswer> {
         let mode = self.state.held().await;
+        if let Some(epoch) = self.guarded_at(&mode, &request.table) {
+            let guarded = DeleteRequest {
+                condition: Some(not_later(request.condition.clone(), epoch)),
+                ..request.clone()
+            };
+            let deleted = self.store.delete(&guarded).await;
+            return deleted.map_err(|error| as_slept(error, epoch));
+        }
         match self.single(&mode, TransactWrite::Delete(request.clone())).await? {
             Sent::Untouched => self.store.delete(request).await,
             Sent::Done { consumed, before, .. } => Ok(WriteAnswer {
@@ -279,19 +373,11 @@ impl StoreLayer for BridgeStore {
         }
     }
 
-    /// Nobody writes rows so who keeps them for two models.
-    async fn batch_write(&self, request: &BatchWriteRequest) -> StoreResult<BatchWriteAnswer> {
-        match &*self.state.held().await {
-            Mode::Apart => self.store.batch_write(request).await,
-            Mode::Beside { .. } => Err(StoreError::bad_request(
-                "while two models run, rows are not written in batches",
-            )),
-            Mode::Shut(why) => Err(shut(why)),
-        }
-    }
-
-    async fn transact_write(&self, request: &TransactWriteRequest) -> StoreResult<WriteAnswer> {
+    async fn transact_write_now(&self, request: &TransactWriteRequest) -> StoreResult<WriteAnswer> {
         let mode = self.state.held().await;
+        if let Mode::Apart { epoch: Some(epoch), .. } = &*mode {
+            return self.guarded_transaction(request, *epoch).await;
+        }
         match self.transaction(&mode, request).await? {
             Sent::Untouched => self.store.transact_write(request).await,
             Sent::Done { consumed, .. } => Ok(WriteAnswer {
@@ -299,6 +385,63 @@ impl StoreLayer for BridgeStore {
                 consumed,
             }),
         }
+    }
+
+    /// The epoch that what this model alone writes must not be later than, where others share the table.
+    fn guarded_at(&self, mode: &Mode, table: &str) -> Option<u64> {
+        match mode {
+            Mode::Apart { epoch, .. } => epoch.filter(|_| table == self.table),
+            Mode::Beside { .. } | Mode::Shut(_) => None,
+        }
+    }
+
+    async fn guarded_transaction(&self, request: &TransactWriteRequest, epoch: u64) -> StoreResult<WriteAnswer> {
+        let mut guarded = request.clone();
+        for action in &mut guarded.actions {
+            let (table, condition) = match action {
+                TransactWrite::Put(put) => (&put.table, &mut put.condition),
+                TransactWrite::Update(update) => (&update.table, &mut update.condition),
+                TransactWrite::Delete(delete) => (&delete.table, &mut delete.condition),
+                TransactWrite::Check { .. } => continue,
+            };
+            if *table == self.table {
+                *condition = Some(not_later(condition.take(), epoch));
+            }
+        }
+        let Some(token) = request.token.as_deref() else {
+            let sent = self.store.transact_write(&guarded).await;
+            return sent.map_err(|error| as_slept(error, epoch));
+        };
+        self.known_outcome(token, Some(epoch))?;
+        let guarded = Arc::new(guarded);
+        self.outcomes().remember(token, Some(epoch), &guarded);
+        let sent = self.store.transact_write(&guarded).await;
+        if !sent.as_ref().is_err_and(StoreError::is_retryable) {
+            self.outcomes().forget(token);
+        }
+        sent.map_err(|error| as_slept(error, epoch))
+    }
+}
+
+/// A condition, and that the item was not written at a later stage than one of the process's own.
+fn not_later(condition: Option<Condition>, epoch: u64) -> Condition {
+    let stamp = Path::attribute(BRIDGED);
+    let known = Condition::compare(stamp.clone(), Comparison::LessOrEqual, epoch_value(epoch));
+    let known = Condition::Or(vec![Condition::not_exists(stamp), known]);
+    match condition {
+        Some(condition) => condition.and(known),
+        None => known,
+    }
+}
+
+/// That a process slept, where that is why nothing was written; the error itself otherwise.
+fn as_slept(error: StoreError, epoch: u64) -> StoreError {
+    let is_later = |old: Option<&Item>| old.and_then(epoch_of).is_some_and(|stamp| stamp > epoch);
+    let of_one =
+        |reason: &Cancellation| matches!(reason, Cancellation::ConditionFailed { old } if is_later(old.as_ref()));
+    match is_later(error.old_image()) || error.cancellations().iter().any(of_one) {
+        true => slept(),
+        false => error,
     }
 }
 

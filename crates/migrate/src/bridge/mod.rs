@@ -14,6 +14,7 @@
 //!
 //! | phase | old model | new model | rows |
 //! |---|---|---|---|
+//! | *announce* | reads past the new one | | |
 //! | *expand* | writes both | | |
 //! | *backfill* | writes both | | those that nobody writes get what the new model needs; then indexes are made |
 //! | *verify* | writes both | | are audited as the new model will read them |
@@ -25,19 +26,28 @@
 //!
 //! The last two are an abort, which is possible before *contract*.
 //!
+//! # Processes
+//!
+//! In a folder one process has both models ([`Bridge::open`]). Where several share a table each has one ([`TableMember`]), and one that serves
+//! nothing leads them from phase to phase ([`Bridge::lead`]).
+//!
 //! # What it is not
 //!
-//! It is for one process that nobody shares the table with: there is no row by which processes know of one another. What it does not carry
-//! is said by [`bridge_hindrances`](singlet_evolve::bridge_hindrances).
+//! What it does not carry is said by [`bridge_hindrances`](singlet_evolve::bridge_hindrances).
 
 mod hindrances;
 mod layer;
 mod layout;
+mod pass;
+mod process;
+mod roll;
 mod run;
 mod state;
 mod twins;
 mod write;
 
+pub use process::TableMember;
+pub use roll::ProcessTimes;
 pub use run::{Bridge, BridgeGoal, BridgePlan};
 pub use state::BridgeSide;
 pub use twins::BRIDGED;

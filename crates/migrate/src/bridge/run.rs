@@ -6,32 +6,28 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::{StreamExt, stream};
 use singlet_audit::Pacer;
 use singlet_evolve::bridge_hindrances;
 use singlet_face::{Company, Face, differences};
 use singlet_item::Item;
 use singlet_runtime::{
-    AuditDepth, Engine, Migration, MigrationPhase, RuntimeError, TableControl, audit_rows, key_in,
-    retried_past_conflicts, row, table,
+    AuditDepth, Engine, Migration, MigrationPhase, TableControl, audit_rows, key_in, retried_past_conflicts, row, table,
 };
-use singlet_store::{Consumed, DeleteRequest, IndexKind, ScanRequest, TableChange};
+use singlet_store::{Consumed, IndexKind, ScanRequest, TableChange};
 
 use super::hindrances::live_hindrances;
 use super::layer::BridgeStore;
+use super::pass::Pass;
+use super::roll::{ProcessTimes, Roll};
 use super::state::{BridgeSide, BridgeState, Mode};
 use super::twins::{Keeping, Stamping, Twins, Withheld};
-use super::write::{Settled, Writing};
+use super::write::Writing;
 use crate::error::{MigrateError, RowMisfit};
 use crate::gate::gated_bridge;
 use crate::migrator::{MigrateOptions, MigrateProgress};
 use crate::report::MISFITS_SHOWN_MAX;
-use crate::step::as_read;
 use crate::survey::Claims;
-use crate::table_steps::wait_for_table;
-
-/// How often the table is read in one phase.
-const PASSES_MAX: usize = 1_000;
+use crate::table_steps::{TableStep, wait_for_table};
 
 /// How often a phase is begun anew because somebody else went on.
 const TURNS_MAX: usize = 100;
@@ -67,19 +63,22 @@ pub struct BridgePlan {
     pub first_misfits: Vec<RowMisfit>,
 }
 
-/// Two models on one table, in one process which nobody else shares the table with.
+/// Two models on one table: in one process which nobody else shares the table with, or led by one of several.
 #[derive(Debug)]
 pub struct Bridge {
-    old: Arc<Engine>,
-    new: Arc<Engine>,
+    pub(super) old: Arc<Engine>,
+    pub(super) new: Arc<Engine>,
+    source: String,
     target: String,
     /// How the old model sees the new one's rows, and the other way round.
-    of_old: Arc<Twins>,
-    of_new: Arc<Twins>,
+    pub(super) of_old: Arc<Twins>,
+    pub(super) of_new: Arc<Twins>,
     old_state: Arc<BridgeState>,
     new_state: Arc<BridgeState>,
-    options: MigrateOptions,
-    clock: fn() -> i64,
+    pub(super) options: MigrateOptions,
+    pub(super) clock: fn() -> i64,
+    /// Who else is at work, where others may be.
+    pub(super) roll: Option<Roll>,
 }
 
 impl Bridge {
@@ -95,11 +94,14 @@ impl Bridge {
         clock: fn() -> i64,
     ) -> Result<Self, MigrateError> {
         let faces = (old.face_in_table().await?, new.face_in_table().await?);
-        let target = faces.1.hash();
+        let (source, target) = (faces.0.hash(), faces.1.hash());
         let control = old.table_control().await?.ok_or(MigrateError::Unknown)?;
         match control.migration() {
             Some(migration) if !migration.phase.is_bridge() || migration.target != target || migration.drops => {
                 return Err(MigrateError::Another(migration.clone()));
+            }
+            Some(migration) if migration.source.as_ref().is_some_and(|from| *from != source) => {
+                return Err(MigrateError::NotFrom("the bridge leads from another one".to_owned()));
             }
             _ => {}
         }
@@ -125,16 +127,37 @@ impl Bridge {
         let bridge = Bridge {
             old,
             new,
+            source,
             target,
             of_old,
             of_new,
-            old_state: Arc::new(BridgeState::new(Mode::Apart)),
+            old_state: Arc::new(BridgeState::new(Mode::ALONE)),
             new_state: Arc::new(BridgeState::new(Mode::Shut(BEFORE))),
             options,
             clock,
+            roll: None,
         };
         bridge.adopt(&control).await;
         Ok(bridge)
+    }
+
+    /// The same for a table that several processes share, each of which takes part by itself ([`TableMember`](crate::TableMember)): this
+    /// one serves nothing, and leads them from phase to phase.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bridge::open`].
+    pub async fn lead(
+        old: Engine,
+        new: Engine,
+        options: MigrateOptions,
+        (times, clock): (ProcessTimes, fn() -> i64),
+    ) -> Result<Self, MigrateError> {
+        let bridge = Bridge::open(old, new, options, clock).await?;
+        Ok(Bridge {
+            roll: Some(Roll::new(times, clock)),
+            ..bridge
+        })
     }
 
     /// An engine of one of the models, which serves as the phase lets it.
@@ -143,7 +166,8 @@ impl Bridge {
             BridgeSide::Old => (&self.old, &self.old_state),
             BridgeSide::New => (&self.new, &self.new_state),
         };
-        let store = BridgeStore::new(Arc::clone(engine.store()), Arc::clone(state), self.clock);
+        let table = (Arc::clone(engine.store()), engine.model().table.name.as_str());
+        let store = BridgeStore::new(table, Arc::clone(state), self.clock);
         engine.on_store(Arc::new(store))
     }
 
@@ -232,25 +256,44 @@ impl Bridge {
         goal: BridgeGoal,
         progress: &(dyn Fn(MigrateProgress) + Sync),
     ) -> Result<Consumed, MigrateError> {
+        let Some(roll) = &self.roll else {
+            return self.go(goal, progress).await;
+        };
+        let reached = tokio::select! {
+            reached = self.go(goal, progress) => reached,
+            () = roll.keep_saying(&self.old) => Err(MigrateError::Asleep),
+        };
+        roll.leave(&self.old).await;
+        reached
+    }
+
+    async fn go(
+        &self,
+        goal: BridgeGoal,
+        progress: &(dyn Fn(MigrateProgress) + Sync),
+    ) -> Result<Consumed, MigrateError> {
         use MigrationPhase as Phase;
         let consumed = Mutex::new(Consumed::default());
         let pacer = Pacer::new(self.options.rate);
         for _ in 0..TURNS_MAX {
             let control = self.old.table_control().await?.ok_or(MigrateError::Unknown)?;
             self.adopt(&control).await;
+            if !self.is_reached_by_all(&control).await? {
+                continue;
+            }
             let pass = Pass {
                 bridge: self,
                 stamping: self.stamping(&control),
                 consumed: &consumed,
                 pacer: &pacer,
                 progress,
-                phase: Phase::Expand,
+                phase: Phase::Announce,
             };
             let Some(migration) = control.migration() else {
                 let is_new = is_ended(&control, &self.target);
                 match goal {
                     BridgeGoal::NewAlone | BridgeGoal::Both if is_new => break,
-                    BridgeGoal::OldAlone if is_new => return Err(MigrateError::TooLate),
+                    BridgeGoal::OldAlone if is_new => return Err(MigrateError::NothingToAbort),
                     BridgeGoal::OldAlone => break,
                     _ => {}
                 }
@@ -258,9 +301,11 @@ impl Bridge {
                 if plan.misfits > 0 {
                     return Err(MigrateError::Unbridged(plan.misfits, plan.first_misfits));
                 }
+                self.check_faces(&control, &[&self.source]).await?;
                 let migration = Migration {
-                    phase: Phase::Expand,
+                    phase: Phase::Announce,
                     target: self.target.clone(),
+                    source: Some(self.source.clone()),
                     drops: false,
                 };
                 self.new.begin_bridge(&control, &migration).await?;
@@ -271,8 +316,13 @@ impl Bridge {
                 ..pass
             };
             let next = match (goal, migration.phase) {
-                (BridgeGoal::OldAlone, Phase::Contract) => return Err(MigrateError::TooLate),
+                (BridgeGoal::OldAlone, Phase::Contract) => return Err(MigrateError::TooLate(Phase::Contract)),
                 (BridgeGoal::OldAlone, phase) if phase != Phase::Withdraw && phase != Phase::Retreat => Phase::Withdraw,
+                (_, Phase::Announce) => {
+                    // Whoever shares the table and says nothing of itself has closed by then.
+                    tokio::time::sleep(self.options.settles_for).await;
+                    Phase::Expand
+                }
                 (_, Phase::Expand) => Phase::Backfill,
                 (_, Phase::Backfill) => {
                     pass.until_still(BridgeSide::Old, Keeping::Both).await?;
@@ -285,8 +335,14 @@ impl Bridge {
                     Phase::Switch
                 }
                 (BridgeGoal::Both, Phase::Switch) => break,
-                (_, Phase::Switch) => Phase::Settle,
-                (_, Phase::Settle) => Phase::Contract,
+                (_, Phase::Switch) => {
+                    self.check_faces(&control, &[&self.target]).await?;
+                    Phase::Settle
+                }
+                (_, Phase::Settle) => {
+                    self.check_faces(&control, &[&self.target]).await?;
+                    Phase::Contract
+                }
                 (_, Phase::Contract) => {
                     pass.until_still(BridgeSide::New, Keeping::OwnAlone).await?;
                     self.new.end_migration(&control).await?;
@@ -316,6 +372,26 @@ impl Bridge {
         Ok(consumed.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Says that this process is at this phase, and waits until all others are; whether the table still says the same.
+    async fn is_reached_by_all(&self, control: &TableControl) -> Result<bool, MigrateError> {
+        let Some(roll) = &self.roll else { return Ok(true) };
+        roll.say(&self.old, control, control.epoch()).await?;
+        let now = self.old.table_control().await?;
+        // Whoever went on before that has not waited for this process.
+        if now.is_none_or(|now| now.epoch() != control.epoch()) {
+            return Ok(false);
+        }
+        roll.all_have_reached(&self.old, control).await
+    }
+
+    /// That no process is at work of a model other than those allowed.
+    async fn check_faces(&self, control: &TableControl, allowed: &[&str]) -> Result<(), MigrateError> {
+        match &self.roll {
+            Some(roll) => roll.check_faces(&self.old, control, allowed).await,
+            None => Ok(()),
+        }
+    }
+
     /// The phase that the table is in; none where there is no bridge.
     ///
     /// # Errors
@@ -327,14 +403,14 @@ impl Bridge {
 
     /// Has both models do what the table says, once no write of before is under way.
     async fn adopt(&self, control: &TableControl) {
-        let stamping = self.stamping(control);
+        let epoch = control.epoch();
         let (old, new) = match control.migration() {
             Some(migration) => (
-                Mode::of(BridgeSide::Old, migration.phase, &self.of_old, stamping),
-                Mode::of(BridgeSide::New, migration.phase, &self.of_new, stamping),
+                Mode::of(BridgeSide::Old, migration.phase, &self.of_old, epoch),
+                Mode::of(BridgeSide::New, migration.phase, &self.of_new, epoch),
             ),
-            None if is_ended(control, &self.target) => (Mode::Shut(super::state::NO_MORE), Mode::Apart),
-            None => (Mode::Apart, Mode::Shut(BEFORE)),
+            None if is_ended(control, &self.target) => (Mode::Shut(super::state::NO_MORE), Mode::ALONE),
+            None => (Mode::ALONE, Mode::Shut(BEFORE)),
         };
         // Whoever is shut is so before the other one relies on it.
         match old {
@@ -351,9 +427,9 @@ impl Bridge {
 
     /// While images of one of the models go, rows lose what the bridge noted in them.
     fn stamping(&self, control: &TableControl) -> Stamping {
-        match control.migration().map(|migration| migration.phase) {
-            Some(MigrationPhase::Contract | MigrationPhase::Retreat) => Stamping::Nothing,
-            _ => Stamping::Epoch(control.epoch()),
+        match control.migration() {
+            Some(migration) => Stamping::in_phase(migration.phase, control.epoch()),
+            None => Stamping::Epoch(control.epoch()),
         }
     }
 
@@ -371,11 +447,11 @@ impl Bridge {
         let (store, name) = (self.old.store(), &self.old.model().table.name);
         let added = self.added_indexes();
         for index in table::spec(self.new.model()).indexes {
-            wait_for_table(&**store, name).await?;
             let live = store.describe_table(name).await?.spec;
             let is_there = live.indexes.iter().any(|known| known.name == index.name);
             if added.contains(&index.name) && !is_there {
-                store.update_table(name, &TableChange::AddIndex(index)).await?;
+                let step = TableStep::Change(TableChange::AddIndex(index));
+                step.take(&**store, name).await?;
             }
         }
         Ok(wait_for_table(&**store, name).await?)
@@ -387,7 +463,8 @@ impl Bridge {
             wait_for_table(&**store, name).await?;
             let live = store.describe_table(name).await?.spec;
             if live.indexes.iter().any(|known| known.name == index) {
-                store.update_table(name, &TableChange::RemoveIndex(index)).await?;
+                let step = TableStep::Change(TableChange::RemoveIndex(index));
+                step.take(&**store, name).await?;
             }
         }
         Ok(wait_for_table(&**store, name).await?)
@@ -399,9 +476,11 @@ impl Bridge {
             twins: Arc::clone(&self.of_new),
             keeping: Keeping::Both,
             stamping: self.stamping(control),
+            epoch: control.epoch(),
         };
         let state = Arc::new(BridgeState::new(mode));
-        let store = BridgeStore::new(Arc::clone(self.new.store()), state, self.clock);
+        let table = (Arc::clone(self.new.store()), self.new.model().table.name.as_str());
+        let store = BridgeStore::new(table, state, self.clock);
         let seen = self.new.on_store(Arc::new(store));
         let mut found = (0, Vec::new());
         for _ in 0..AUDITS_MAX {
@@ -416,7 +495,7 @@ impl Bridge {
         Err(MigrateError::Unsound(count, first))
     }
 
-    async fn page(&self, start: Option<Item>) -> Result<singlet_store::PageAnswer, MigrateError> {
+    pub(super) async fn page(&self, start: Option<Item>) -> Result<singlet_store::PageAnswer, MigrateError> {
         let request = ScanRequest {
             table: self.old.model().table.name.clone(),
             consistent: true,
@@ -428,7 +507,7 @@ impl Bridge {
         Ok(retried_past_conflicts(self.old.bounds(), || store.scan(&request)).await?)
     }
 
-    fn misfit(&self, item: &Item, withheld: &Withheld) -> RowMisfit {
+    pub(super) fn misfit(&self, item: &Item, withheld: &Withheld) -> RowMisfit {
         let entity = singlet_runtime::load::entity_of_item(self.old.model(), item);
         RowMisfit {
             key: key_in(self.old.model(), item),
@@ -462,128 +541,5 @@ async fn check_writers(old: &Engine, control: &TableControl, face: &Face) -> Res
     match found.is_empty() {
         true => Ok(()),
         false => Err(MigrateError::NotFrom(found.into_iter().collect())),
-    }
-}
-
-/// One reading of the table after the other.
-struct Pass<'p> {
-    bridge: &'p Bridge,
-    stamping: Stamping,
-    consumed: &'p Mutex<Consumed>,
-    pacer: &'p Pacer,
-    progress: &'p (dyn Fn(MigrateProgress) + Sync),
-    phase: MigrationPhase,
-}
-
-impl Pass<'_> {
-    /// Reads the table until there is nothing left to do in it for the model that rows are kept by.
-    async fn until_still(&self, side: BridgeSide, keeping: Keeping) -> Result<(), MigrateError> {
-        for _ in 0..PASSES_MAX {
-            let (written, blocked) = self.once(side, keeping).await?;
-            match (written, blocked.is_empty()) {
-                (0, true) => return Ok(()),
-                (0, false) => return Err(MigrateError::Blocked(blocked.len() as u64, blocked)),
-                _ => {}
-            }
-        }
-        Err(RuntimeError::Conflict.into())
-    }
-
-    async fn once(&self, side: BridgeSide, keeping: Keeping) -> Result<(u64, Vec<RowMisfit>), MigrateError> {
-        let (mut written, mut blocked, mut start) = (0, Vec::new(), None);
-        loop {
-            let page = self.bridge.page(start.take()).await?;
-            self.count(&page.consumed);
-            let work = page.items.into_iter();
-            let work = work.map(|item| async move { self.row(side, keeping, &item).await });
-            let mut work = stream::iter(work).buffer_unordered(self.bridge.options.rows_at_once.max(1));
-            while let Some(done) = work.next().await {
-                match done? {
-                    Ok(is_written) => written += u64::from(is_written),
-                    Err(misfit) => blocked.push(misfit),
-                }
-            }
-            blocked.truncate(MISFITS_SHOWN_MAX);
-            (self.progress)(MigrateProgress {
-                phase: self.phase,
-                items: page.scanned as u64,
-                written,
-            });
-            self.pacer.wait().await;
-            start = page.last_key;
-            if start.is_none() {
-                return Ok((written, blocked));
-            }
-        }
-    }
-
-    /// Has one item be what it is to be; whether it was written.
-    async fn row(
-        &self,
-        side: BridgeSide,
-        keeping: Keeping,
-        item: &Item,
-    ) -> Result<Result<bool, RowMisfit>, MigrateError> {
-        let bridge = self.bridge;
-        let (own, back) = match side {
-            BridgeSide::Old => (&bridge.of_old, &bridge.of_new),
-            BridgeSide::New => (&bridge.of_new, &bridge.of_old),
-        };
-        let now = (bridge.clock)();
-        let has_expired = row::has_expired(own.model(), item, now);
-        let is_others = own.is_others(item);
-        if has_expired {
-            // What has ended is not taken along, and must not be left where no model looks.
-            return match is_others && keeping == Keeping::OwnAlone {
-                true => Ok(Ok(self.remove(item).await?)),
-                false => Ok(Ok(false)),
-            };
-        }
-        let (twins, keeping) = match (own.entity_of(item).is_some(), own.is_row_of_other(item)) {
-            (true, _) => (own, keeping),
-            // A row that only the other model has is copied before its own goes.
-            (false, true) if keeping == Keeping::OwnAlone => (back, Keeping::Both),
-            _ => return Ok(Ok(false)),
-        };
-        let stamping = match keeping {
-            Keeping::Both => match self.stamping {
-                Stamping::Nothing => Stamping::Epoch(1),
-                epoch => epoch,
-            },
-            Keeping::OwnAlone => self.stamping,
-        };
-        let writing = Writing::new(bridge.old.store(), twins, (keeping, stamping), bridge.clock);
-        let mut consumed = Consumed::default();
-        let settled = writing.settle(item, &mut consumed).await?;
-        self.count(&consumed);
-        Ok(match settled {
-            Ok(settled) => Ok(settled == Settled::Written),
-            Err(withheld) => Err(bridge.misfit(item, &withheld)),
-        })
-    }
-
-    async fn remove(&self, item: &Item) -> Result<bool, MigrateError> {
-        let model = self.bridge.old.model();
-        let request = DeleteRequest {
-            table: model.table.name.clone(),
-            key: key_in(model, item),
-            condition: Some(as_read(item, &Item::new())),
-            return_old: false,
-        };
-        let store = self.bridge.old.store();
-        match retried_past_conflicts(self.bridge.old.bounds(), || store.delete(&request)).await {
-            Ok(answer) => {
-                self.count(&answer.consumed);
-                Ok(true)
-            }
-            Err(error) if error.is_condition_failed() => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn count(&self, consumed: &Consumed) {
-        self.pacer.took(consumed.total().write.get() as f64);
-        let mut total = self.consumed.lock().unwrap_or_else(PoisonError::into_inner);
-        *total += consumed;
     }
 }

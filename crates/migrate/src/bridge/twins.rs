@@ -13,7 +13,7 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_runtime::load::{KeptItem, KeptKind, entity_of_item, is_known, kept_items, oversize_of};
-use singlet_runtime::{Attributes, Caller, Engine, Scope, key_in, row};
+use singlet_runtime::{Attributes, Caller, Engine, MigrationPhase, Scope, key_in, row};
 
 use super::layout::Layout;
 use crate::mapping::{ModelMap, source_of};
@@ -55,6 +55,16 @@ pub(crate) enum Stamping {
     Epoch(u64),
     /// Nothing: nobody else works on the table, and rows are as one model has them again.
     Nothing,
+}
+
+impl Stamping {
+    /// While images of one of the models go, rows lose what the bridge noted in them.
+    pub fn in_phase(phase: MigrationPhase, epoch: u64) -> Self {
+        match phase {
+            MigrationPhase::Contract | MigrationPhase::Retreat => Stamping::Nothing,
+            _ => Stamping::Epoch(epoch),
+        }
+    }
 }
 
 /// A model on a table, and the one that runs beside it.

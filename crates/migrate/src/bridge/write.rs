@@ -21,6 +21,15 @@ const ATTEMPTS_MAX: usize = 16;
 
 const SLEPT: &str = "rows were written at a later stage of the table's migration than this process knows";
 
+/// That a process may not write what was written later than it knows of.
+pub(crate) fn slept() -> StoreError {
+    StoreError::unavailable(SLEPT).telling(Some(SLEPT))
+}
+
+pub(crate) fn is_slept(error: &StoreError) -> bool {
+    error.is_unavailable() && error.told() == Some(SLEPT)
+}
+
 /// What became of a write.
 #[derive(Debug)]
 pub(crate) enum Sent {
@@ -67,7 +76,7 @@ pub(crate) enum Settled {
     Same,
     /// It was written.
     Written,
-    /// Somebody else changed it meanwhile, or it is gone.
+    /// Somebody else was changing it, or it is gone.
     Changed,
 }
 
@@ -89,7 +98,12 @@ impl<'w> Writing<'w> {
             let (request, before, after) = match known.take() {
                 Some(request) => (request, None, None),
                 None => {
-                    let Some(planned) = self.planned(actions, &mut consumed).await? else {
+                    let mut found = Found::new();
+                    let planned = match self.planned(actions, &mut found, &mut consumed).await {
+                        Err(error) if is_withheld(&error) && self.has_changed(&found, &mut consumed).await? => continue,
+                        planned => planned?,
+                    };
+                    let Some(planned) = planned else {
                         return Ok(Sent::Untouched);
                     };
                     let token = tokened.as_ref().map(|tokened| match attempt {
@@ -129,30 +143,50 @@ impl<'w> Writing<'w> {
         ))
     }
 
-    /// Whether a row that nobody writes can be one of both models.
+    /// Whether a row that nobody writes can be one of both models. One that is written meanwhile is looked at again.
     pub async fn becomes(&self, item: &Item) -> StoreResult<Result<(), Withheld>> {
-        let settling = self.settling(item, &mut Consumed::default()).await?;
-        Ok(settling.map(drop))
+        let key = key_in(self.twins.model(), item);
+        let (mut item, mut consumed) = (item.clone(), Consumed::default());
+        for _ in 0..ATTEMPTS_MAX {
+            let mut found = Found::new();
+            let Err(withheld) = self.settling(&item, &mut found, &mut consumed).await? else {
+                return Ok(Ok(()));
+            };
+            if !self.has_changed(&found, &mut consumed).await? {
+                return Ok(Err(withheld));
+            }
+            match self.read_again(&key, &mut consumed).await? {
+                Some(there) => item = there,
+                None => return Ok(Ok(())),
+            }
+        }
+        Ok(Ok(()))
     }
 
-    /// What becomes of the items of a row that nobody writes, and what was read of them.
-    async fn settling(&self, item: &Item, consumed: &mut Consumed) -> StoreResult<Result<(Becoming, Found), Withheld>> {
+    /// What becomes of the items of a row that nobody writes; what was read of them is in `found`.
+    async fn settling(
+        &self,
+        item: &Item,
+        found: &mut Found,
+        consumed: &mut Consumed,
+    ) -> StoreResult<Result<Becoming, Withheld>> {
         let now = (self.clock)();
         let key = key_in(self.twins.model(), item);
-        let mut found = Found::from([(key.clone(), Some(item.clone()))]);
+        found.insert(key.clone(), Some(item.clone()));
         let acted = Becoming::from([(key, Some(item.clone()))]);
         let rows = [(Some(item), Some(item))];
-        if let Err(withheld) = self.read_beside(&rows, &mut found, now, consumed).await? {
+        if let Err(withheld) = self.read_beside(&rows, found, now, consumed).await? {
             return Ok(Err(withheld));
         }
-        let becoming = self.twins.becoming(&rows, (&acted, &found), self.how, now);
-        Ok(becoming.map(|becoming| (becoming, found)))
+        Ok(self.twins.becoming(&rows, (&acted, found), self.how, now))
     }
 
     /// Has the other model find a row that nobody writes, or removes what only it needs.
     pub async fn settle(&self, item: &Item, consumed: &mut Consumed) -> StoreResult<Result<Settled, Withheld>> {
-        let (becoming, found) = match self.settling(item, consumed).await? {
-            Ok(settling) => settling,
+        let mut found = Found::new();
+        let becoming = match self.settling(item, &mut found, consumed).await? {
+            Ok(becoming) => becoming,
+            Err(_) if self.has_changed(&found, consumed).await? => return Ok(Ok(Settled::Changed)),
             Err(withheld) => return Ok(Err(withheld)),
         };
         let there = |key: &Item| found.get(key).and_then(Option::as_ref);
@@ -177,26 +211,44 @@ impl<'w> Writing<'w> {
         }
     }
 
+    /// An item as it is by now.
+    pub async fn read_again(&self, key: &Item, consumed: &mut Consumed) -> StoreResult<Option<Item>> {
+        let mut found = Found::new();
+        self.read([key.clone()].into(), &mut found, consumed).await?;
+        Ok(found.remove(key).flatten())
+    }
+
+    /// Whether what was read is otherwise by now. Items that were read one after the other may be of two moments, and contradict one another.
+    async fn has_changed(&self, found: &Found, consumed: &mut Consumed) -> StoreResult<bool> {
+        let mut again = Found::new();
+        self.read(found.keys().cloned().collect(), &mut again, consumed).await?;
+        Ok(again != *found)
+    }
+
     /// What a write becomes; none where it concerns nothing that the other model has otherwise.
-    async fn planned(&self, actions: &[TransactWrite], consumed: &mut Consumed) -> StoreResult<Option<Planned>> {
+    async fn planned(
+        &self,
+        actions: &[TransactWrite],
+        found: &mut Found,
+        consumed: &mut Consumed,
+    ) -> StoreResult<Option<Planned>> {
         let twins = self.twins;
         let keys: Vec<Option<Item>> = actions.iter().map(|action| key_of_action(twins, action)).collect();
         if !keys.iter().flatten().any(|key| twins.concerns(key)) {
             return Ok(None);
         }
         let now = (self.clock)();
-        let mut found = Found::new();
         let checked = actions.iter().filter_map(|action| match action {
             TransactWrite::Check { table, key, .. } if table == twins.table() => Some(key.clone()),
             _ => None,
         });
         let wanted = keys.iter().flatten().cloned().chain(checked).collect();
-        self.read(wanted, &mut found, consumed).await?;
-        check_conditions(twins, actions, &found)?;
+        self.read(wanted, found, consumed).await?;
+        check_conditions(twins, actions, found)?;
         let mut acted = Becoming::new();
         for (action, key) in actions.iter().zip(&keys) {
             let Some(key) = key else { continue };
-            acted.insert(key.clone(), result_of(action, key, &found)?);
+            acted.insert(key.clone(), result_of(action, key, found)?);
         }
         let is_row = |item: Option<&Item>| item.is_some_and(|item| twins.entity_of(item).is_some());
         let read = found.clone();
@@ -206,13 +258,13 @@ impl<'w> Writing<'w> {
             .filter(|(before, after)| is_row(*before) || is_row(*after))
             .collect();
         if rows.is_empty() {
-            return Ok(None);
+            return Ok(self.pinned_absent(actions, &keys, (&acted, found)));
         }
         self.check_epochs(&rows)?;
-        self.read_beside(&rows, &mut found, now, consumed)
+        self.read_beside(&rows, found, now, consumed)
             .await?
             .map_err(|why| withheld(&why))?;
-        let becoming = twins.becoming(&rows, (&acted, &found), self.how, now);
+        let becoming = twins.becoming(&rows, (&acted, found), self.how, now);
         let becoming = becoming.map_err(|why| withheld(&why))?;
         let mut planned = Planned {
             actions: actions.to_vec(),
@@ -234,12 +286,12 @@ impl<'w> Writing<'w> {
                 Some(TransactWrite::Check { .. }) if is_same => {}
                 Some(action) => {
                     let condition = condition_of(action).cloned();
-                    *action = self.action(key, item.as_ref(), &found, condition);
+                    *action = self.action(key, item.as_ref(), found, condition);
                 }
                 // What is beside a row follows from it, and is not pinned where it stays.
                 None if is_same && item.is_none() => {}
                 None if is_same && !own_keys.contains(key) && !is_twin(twins, item.as_ref()) => {}
-                None => planned.actions.push(self.action(key, item.as_ref(), &found, None)),
+                None => planned.actions.push(self.action(key, item.as_ref(), found, None)),
             }
         }
         match planned.actions.len() > TRANSACTION_ITEMS_MAX {
@@ -250,6 +302,36 @@ impl<'w> Writing<'w> {
         }
     }
 
+    /// A write that concerns no row as it was read: where nothing was, nothing may have come meanwhile. Deleted blindly, a row would leave
+    /// its twin behind.
+    fn pinned_absent(
+        &self,
+        actions: &[TransactWrite],
+        keys: &[Option<Item>],
+        (acted, found): (&Becoming, &Found),
+    ) -> Option<Planned> {
+        let mut planned = Planned {
+            actions: actions.to_vec(),
+            ..Planned::default()
+        };
+        let mut is_pinned = false;
+        for (action, key) in planned.actions.iter_mut().zip(keys) {
+            let Some(key) = key.as_ref().filter(|key| self.twins.concerns(key)) else {
+                continue;
+            };
+            if found.get(key).is_some_and(Option::is_none) {
+                let condition = condition_of(action).cloned();
+                let item = acted.get(key).and_then(Option::as_ref);
+                *action = self.action(key, item, found, condition);
+                is_pinned = true;
+            }
+        }
+        if let Some(Some(first)) = keys.first() {
+            planned.after = acted.get(first).cloned().flatten();
+        }
+        is_pinned.then_some(planned)
+    }
+
     /// Whoever slept through a phase may not write what was written in it.
     fn check_epochs(&self, rows: &[(Option<&Item>, Option<&Item>)]) -> StoreResult<()> {
         let Stamping::Epoch(own) = self.how.1 else {
@@ -257,7 +339,7 @@ impl<'w> Writing<'w> {
         };
         let mut later = rows.iter().filter_map(|(before, _)| epoch_of((*before)?));
         match later.any(|epoch| epoch > own) {
-            true => Err(StoreError::unavailable(SLEPT).telling(Some(SLEPT))),
+            true => Err(slept()),
             false => Ok(()),
         }
     }
@@ -381,6 +463,10 @@ impl<'w> Writing<'w> {
 
 fn is_twin(twins: &Twins, item: Option<&Item>) -> bool {
     item.is_some_and(|item| twins.is_row_of_other(item))
+}
+
+fn is_withheld(error: &StoreError) -> bool {
+    matches!(error.kind(), ErrorKind::Withheld)
 }
 
 pub(crate) fn withheld(why: &Withheld) -> StoreError {

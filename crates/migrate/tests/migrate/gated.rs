@@ -55,6 +55,7 @@ async fn a_gate_closes_while_the_table_is_migrated_and_stays_closed_to_the_old_m
     let migration = Migration {
         phase: MigrationPhase::Look,
         target: new.face_in_table().await.unwrap().hash(),
+        source: None,
         drops: false,
     };
     assert!(old.set_migration(&control, Some(&migration)).await.unwrap());

@@ -90,6 +90,7 @@ async fn one_migration_at_a_time() {
     let migration = singlet_runtime::Migration {
         phase: singlet_runtime::MigrationPhase::Rows,
         target: by_index.face_in_table().await.unwrap().hash(),
+        source: None,
         drops: false,
     };
     assert!(old.set_migration(&control, Some(&migration)).await.unwrap());

@@ -120,7 +120,7 @@ async fn an_aborted_migration_leaves_what_was() {
             let is_late = phase == Some(MigrationPhase::Finish);
             loop {
                 match dying(pair, (&old, &new), fastrand::usize(5..150), true).await {
-                    Some(Err(MigrateError::TooLate)) if is_late => break,
+                    Some(Err(MigrateError::TooLate(_))) if is_late => break,
                     Some(Err(MigrateError::NothingToAbort)) => break,
                     Some(done) => {
                         done.unwrap_or_else(|error| panic!("{}: {error}", pair.name));

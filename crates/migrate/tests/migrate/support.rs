@@ -63,9 +63,11 @@ impl Table {
         loop {
             let page = self.store.scan(&request).await.unwrap();
             for item in page.items {
-                if !["$epoch", "$face", "$model"]
-                    .iter()
-                    .any(|name| item.contains_key(*name))
+                let is_of_processes = item["PK"].as_str().is_some_and(|key| key.ends_with(".processes"));
+                if !is_of_processes
+                    && !["$epoch", "$face", "$model"]
+                        .iter()
+                        .any(|name| item.contains_key(*name))
                 {
                     all.insert(format!("{:?} {:?}", item["PK"], item["SK"]), item);
                 }

@@ -21,6 +21,8 @@ pub struct Migration {
     pub phase: MigrationPhase,
     /// The hash of the face to which it leads.
     pub target: String,
+    /// The hash of the face from which a bridge leads: who opens the table meanwhile finds the other model by it.
+    pub source: Option<String>,
     /// Whether it removes what the model to which it leads does not have.
     pub drops: bool,
 }
@@ -36,7 +38,9 @@ pub enum MigrationPhase {
     Finish,
     /// Rows become again what they were.
     Abort,
-    /// Of a bridge, on which both models run: whoever writes keeps the images of both.
+    /// Of a bridge, on which both models run: whoever reads drops what is the other model's, though nobody writes it yet.
+    Announce,
+    /// Of a bridge: whoever writes keeps the images of both.
     Expand,
     /// Of a bridge: rows that nobody writes get the images of the new model.
     Backfill,
@@ -55,11 +59,12 @@ pub enum MigrationPhase {
 }
 
 impl MigrationPhase {
-    const ALL: [MigrationPhase; 12] = [
+    const ALL: [MigrationPhase; 13] = [
         MigrationPhase::Look,
         MigrationPhase::Rows,
         MigrationPhase::Finish,
         MigrationPhase::Abort,
+        MigrationPhase::Announce,
         MigrationPhase::Expand,
         MigrationPhase::Backfill,
         MigrationPhase::Verify,
@@ -77,6 +82,7 @@ impl MigrationPhase {
             MigrationPhase::Rows => "rows",
             MigrationPhase::Finish => "finish",
             MigrationPhase::Abort => "abort",
+            MigrationPhase::Announce => "announce",
             MigrationPhase::Expand => "expand",
             MigrationPhase::Backfill => "backfill",
             MigrationPhase::Verify => "verify",
@@ -195,6 +201,15 @@ impl Engine {
             }
         }
         Ok(models)
+    }
+
+    /// The text of the model with a face, where the table keeps it.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or what the table keeps cannot be read.
+    pub async fn kept_model(&self, known: &TableControl, hash: &str) -> Result<Option<String>, RuntimeError> {
+        known.place.read_model(self.store(), hash).await
     }
 
     /// Has the table know a migration, or know none, in place of what it knew; whether nobody was faster. The models that wrote rows

@@ -261,6 +261,7 @@ impl Engine {
         let has_moved = there.table() != place.table();
         if has_moved {
             there.delete(self.store()).await?;
+            there.delete_processes(self.store()).await?;
         }
         for hash in control.faces.iter().filter(|hash| has_moved || !faces.contains(hash)) {
             there.delete_face(self.store(), hash).await?;

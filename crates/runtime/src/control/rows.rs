@@ -39,8 +39,9 @@ const EPOCH: &str = "$epoch";
 const FACES: &str = "$faces";
 /// The phase of a migration or of a copy to another store that is under way; absent where none is.
 const PHASE: &str = "$phase";
-/// The face of the model to which it leads, and whether it drops what the model does not have.
+/// The face of the model to which it leads, of a bridge the one from which, and whether it drops what the model does not have.
 const TARGET: &str = "$target";
+const SOURCE: &str = "$source";
 const DROPS: &str = "$drops";
 /// What tells a copy to another store from others, and where it goes.
 const COPY: &str = "$copy";
@@ -142,7 +143,7 @@ impl ControlPlace {
     }
 
     /// The key of one of these rows.
-    fn key(&self, rest: &str) -> Item {
+    pub(super) fn key(&self, rest: &str) -> Item {
         let text = format!("{KIND}.{}{rest}", self.system);
         let mut key = Item::new();
         for (at, (name, key_type)) in self.key.iter().enumerate() {
@@ -164,7 +165,7 @@ impl ControlPlace {
         item.contains_key(EPOCH) && key.iter().all(|(name, value)| item.get(name) == Some(value))
     }
 
-    fn item(&self, rest: &str) -> Item {
+    pub(super) fn item(&self, rest: &str) -> Item {
         let mut item = self.key(rest);
         if let Some(name) = &self.type_attribute {
             item.insert(name.clone(), Value::S(KIND.to_owned()));
@@ -172,7 +173,7 @@ impl ControlPlace {
         item
     }
 
-    async fn get(&self, store: &Arc<dyn Store>, rest: &str) -> Result<Option<Item>, RuntimeError> {
+    pub(super) async fn get(&self, store: &Arc<dyn Store>, rest: &str) -> Result<Option<Item>, RuntimeError> {
         let request = GetRequest {
             table: self.table.clone(),
             key: self.key(rest),
@@ -228,6 +229,9 @@ impl ControlPlace {
             ControlState::Migrating(migration) => {
                 item.insert(PHASE.to_owned(), Value::S(migration.phase.word().to_owned()));
                 item.insert(TARGET.to_owned(), Value::S(migration.target.clone()));
+                if let Some(source) = &migration.source {
+                    item.insert(SOURCE.to_owned(), Value::S(source.clone()));
+                }
                 item.insert(DROPS.to_owned(), Value::Bool(migration.drops));
             }
             ControlState::Relocating(relocation) => {
@@ -529,6 +533,7 @@ fn state_in(item: &Item) -> Option<ControlState> {
     Some(ControlState::Migrating(Migration {
         phase: MigrationPhase::from_word(phase.as_str()?)?,
         target: text(TARGET)?,
+        source: text(SOURCE),
         drops: item.get(DROPS)?.as_bool()?,
     }))
 }

@@ -1,5 +1,7 @@
 //! Migrations on the foreign endpoint: some classes of change, killed now and then, and tables that become what a model declares.
 
+#[path = "bridge/mod.rs"]
+mod bridge;
 #[path = "../../../migrate/tests/migrate/carried.rs"]
 mod carried;
 #[path = "../../../migrate/tests/migrate/classes.rs"]

@@ -30,7 +30,7 @@ pub(crate) enum Toward {
 }
 
 impl Toward {
-    fn goal(self) -> BridgeGoal {
+    pub(crate) fn goal(self) -> BridgeGoal {
         match self {
             Toward::Both => BridgeGoal::Both,
             Toward::New => BridgeGoal::NewAlone,
@@ -48,7 +48,8 @@ pub(super) async fn serve_both(
 ) -> Result<Vec<System>, ExitCode> {
     if !matches!(deployment.place, Place::Folder(_)) {
         return Err(fail(
-            "two models are served at once only from a folder, which one process has for itself\nhelp: `singlet migrate MODEL` changes the rows while writes stop",
+            "one process serves two models at once only from a folder, which it has for itself\nhelp: in DynamoDB each process serves one: `singlet migrate NEW.yaml --bridge --yes` makes rows ready while \
+             services of the old model run, and then `singlet serve NEW.yaml` joins them",
         ));
     }
     let Ok([new]) = <[Model; 1]>::try_from(models) else {

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use singlet_http::auth::Secret;
-use singlet_migrate::{DeployOptions, Deployer, IndexBuilder, before_indexes, behind_gate};
+use singlet_migrate::{DeployOptions, Deployer, IndexBuilder, ProcessTimes, TableMember, before_indexes, behind_gate};
 use singlet_model::Model;
-use singlet_runtime::{Attributes, Engine, TableState, TableUse};
+use singlet_runtime::{Attributes, Engine, MigrationPhase, OpenError, RuntimeError, TableState, TableUse};
 use singlet_store::{Store, StreamView};
 
 use crate::place::Place;
 use crate::private_file;
-use crate::store::{load_text, open_table, open_table_before_indexes};
+use crate::store::{load_text, not_opened, open_table, open_table_before_indexes};
 
 /// What a table is opened for, and with what it is filled where it is new.
 pub struct Wanted<'a> {
@@ -44,6 +44,13 @@ pub async fn open(
     };
     let cursor_key = secret.cursor_key(&name);
     let engine = Engine::open(Arc::new(model), Arc::clone(store), settings, cursor_key);
+    // Whoever joins a bridge that is under way finds there what the table is to become.
+    let is_shared = matches!(place, Place::DynamoDb { .. }) && wanted.used_for == TableUse::Writing;
+    if is_shared && is_bridged(&engine).await {
+        return join(engine)
+            .await
+            .map_err(|error| not_opened(place, &error.0, TableUse::Writing, error.1));
+    }
     let (state, pending) = match place {
         // Nobody else has the folder, so that what the model adds can be made while it is served.
         Place::Folder(_)
@@ -76,6 +83,11 @@ pub async fn open(
             .map_err(|reason| format!("the rows of `{name}`: {reason}"))?;
         filling.end()?;
     }
+    if is_shared {
+        return join(engine)
+            .await
+            .map_err(|error| not_opened(place, &error.0, TableUse::Writing, error.1));
+    }
     let gated = behind_gate(engine).await;
     let gated = gated.map_err(|error| format!("table `{table}` of `{name}`: {error}"))?;
     if pending.is_empty() {
@@ -84,6 +96,38 @@ pub async fn open(
     let (engine, builder) = before_indexes(gated, &pending);
     tokio::spawn(build_indexes(builder, name, pending.join(", ")));
     Ok(engine)
+}
+
+async fn is_bridged(engine: &Engine) -> bool {
+    let phase = engine.migration_phase().await;
+    phase.is_ok_and(|phase| phase.is_some_and(MigrationPhase::is_bridge))
+}
+
+/// Takes part in whatever goes on with a table that others share.
+async fn join(engine: Engine) -> Result<Engine, (Engine, OpenError)> {
+    let own = engine.on_store(Arc::clone(engine.store()));
+    let joined = TableMember::join(engine, ProcessTimes::default(), crate::store::now).await;
+    let (member, served) = match joined {
+        Ok(joined) => joined,
+        Err(error) => return Err((own, error)),
+    };
+    match member.look().await {
+        Ok(_) => {
+            tokio::spawn(member.keep_looking());
+            Ok(served)
+        }
+        // It may be served, and closes while the table is on a bridge.
+        Err(RuntimeError::Store(error)) if error.is_denied() && !is_bridged(&own).await => {
+            tracing::warn!(
+                system = own.model().name,
+                %error,
+                "the process may not say that it is there, and answers 503 while another model comes to be served beside this one: `singlet export MODEL --to iam` has what it needs"
+            );
+            let kept = own.on_store(Arc::clone(own.store()));
+            behind_gate(own).await.map_err(|error| (kept, error))
+        }
+        Err(error) => Err((own, OpenError::Failed(error))),
+    }
 }
 
 /// Whether followers would not take the keys of a new index for changes of rows.

@@ -5,10 +5,9 @@ use singlet_runtime::{Migration, MigrationPhase};
 
 use super::super::support::{assert_same, open_to_write};
 use super::models::*;
-use super::whole::assert_new;
 
 /// Has the table say another phase, as a process that was killed there would have left it.
-async fn set_phase(table: &super::super::support::Table, phase: MigrationPhase) {
+pub async fn set_phase(table: &super::super::support::Table, phase: MigrationPhase) {
     let old = table.engine(OLD);
     let control = old.table_control().await.unwrap().unwrap();
     let migration = Migration {
@@ -22,6 +21,7 @@ async fn set_phase(table: &super::super::support::Table, phase: MigrationPhase) 
 async fn what_is_given_up_leaves_what_was() {
     use MigrationPhase as Phase;
     let phases = [
+        Phase::Announce,
         Phase::Expand,
         Phase::Backfill,
         Phase::Verify,
@@ -30,7 +30,7 @@ async fn what_is_given_up_leaves_what_was() {
         Phase::Withdraw,
         Phase::Retreat,
     ];
-    for (new, phases) in [(new_model(), &phases[..]), (filled_model(), &phases[1..4])] {
+    for (new, phases) in [(new_model(), &phases[..]), (filled_model(), &phases[2..5])] {
         for phase in phases.iter().copied() {
             let table = old_table(3).await;
             let before = table.contents().await;
@@ -58,7 +58,10 @@ async fn once_the_old_rows_go_there_is_no_way_back() {
     reach(&bridge, BridgeGoal::Both).await.unwrap();
     set_phase(&table, MigrationPhase::Contract).await;
     let late = reach(&bridge, BridgeGoal::OldAlone).await;
-    assert!(matches!(late, Err(MigrateError::TooLate)), "{late:?}");
+    assert!(
+        matches!(late, Err(MigrateError::TooLate(MigrationPhase::Contract))),
+        "{late:?}"
+    );
 }
 
 /// What was written meanwhile by either stays when the old model goes on alone.

@@ -8,10 +8,9 @@ use singlet_testing::DyingStore;
 
 use super::super::support::open_to_write;
 use super::models::*;
-use super::whole::assert_new;
 
 /// How many kills; `SINGLET_BRIDGE_KILLS` asks for more.
-fn kills() -> usize {
+pub fn kills() -> usize {
     let asked = std::env::var("SINGLET_BRIDGE_KILLS").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(10)
 }

@@ -5,5 +5,8 @@ mod clients;
 mod hindered;
 mod kills;
 mod models;
+mod processes;
 mod races;
+mod shared;
+mod shared_kills;
 mod whole;

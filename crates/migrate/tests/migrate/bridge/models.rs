@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use singlet_item::{Item, Number, Value};
-use singlet_migrate::{Bridge, BridgeGoal, BridgeSide, MigrateError, MigrateOptions};
-use singlet_runtime::{Attributes, Engine, Request, RuntimeError, WriteRequest, load};
+use singlet_migrate::{BRIDGED, Bridge, BridgeGoal, BridgeSide, MigrateError, MigrateOptions};
+use singlet_runtime::{Attributes, AuditDepth, Engine, Request, RuntimeError, WriteRequest, audit_rows, load};
 use singlet_store::Store;
 
 use super::super::place;
@@ -250,4 +250,20 @@ pub fn shared(rows: BTreeMap<i64, Item>) -> BTreeMap<i64, Item> {
         row
     };
     rows.into_iter().map(|(number, row)| (number, without(row))).collect()
+}
+
+/// The table is the new model's, as a migration for which writes stop would have made it.
+pub async fn assert_new(table: &Table, new: &str) {
+    let width = if new.contains("number: int 0..9999") { 4 } else { 2 };
+    let new = table.engine(new);
+    assert_eq!(new.table_control().await.unwrap().unwrap().migration(), None);
+    open_to_write(&new).await.unwrap();
+    let audit = audit_rows(&new, NOW, AuditDepth::Whole).await.unwrap();
+    assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+    for (key, item) in table.contents().await {
+        assert!(!item.contains_key(BRIDGED), "{key}");
+        if let Some(sort) = item["SK"].as_str().and_then(|sort| sort.strip_prefix("TASK#")) {
+            assert_eq!(sort.len(), width, "{key}");
+        }
+    }
 }

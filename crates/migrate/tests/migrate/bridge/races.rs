@@ -8,20 +8,22 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use singlet_item::Item;
 use singlet_migrate::{BridgeGoal, BridgeSide};
-use singlet_store::{PutRequest, Result, Store, StoreLayer, TransactWrite, TransactWriteRequest, WriteAnswer};
+use singlet_store::{
+    BatchGetAnswer, BatchGetRequest, PutRequest, Result, Store, StoreLayer, TransactWrite, TransactWriteRequest,
+    WriteAnswer,
+};
 
 use tokio::sync::Notify;
 
 use super::models::*;
-use super::whole::assert_new;
 
-type Meanwhile = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type Meanwhile = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A store in which something happens just before the first transaction that puts a twin of some row.
-struct Racing {
-    store: Arc<dyn Store>,
-    meanwhile: Mutex<Option<Meanwhile>>,
-    sort: &'static str,
+pub struct Racing {
+    pub store: Arc<dyn Store>,
+    pub meanwhile: Mutex<Option<Meanwhile>>,
+    pub sort: &'static str,
 }
 
 impl std::fmt::Debug for Racing {
@@ -100,12 +102,24 @@ async fn what_is_added_while_a_row_is_copied_is_in_the_copy() {
 
 /// A store in which one transaction waits to be let go.
 #[derive(Debug)]
-struct Held {
+pub struct Held {
     store: Arc<dyn Store>,
     sort: &'static str,
     was_held: AtomicBool,
-    entered: Notify,
-    released: Notify,
+    pub entered: Notify,
+    pub released: Notify,
+}
+
+impl Held {
+    pub fn new(store: &Arc<dyn Store>, sort: &'static str) -> Arc<Self> {
+        Arc::new(Held {
+            store: Arc::clone(store),
+            sort,
+            was_held: AtomicBool::new(false),
+            entered: Notify::new(),
+            released: Notify::new(),
+        })
+    }
 }
 
 #[async_trait]
@@ -117,6 +131,7 @@ impl StoreLayer for Held {
     async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
         let puts = |action: &TransactWrite| match action {
             TransactWrite::Put(put) => put.item["SK"].as_str() == Some(self.sort),
+            TransactWrite::Update(update) => update.key["SK"].as_str() == Some(self.sort),
             _ => false,
         };
         if request.actions.iter().any(puts) && !self.was_held.swap(true, Ordering::SeqCst) {
@@ -131,13 +146,7 @@ impl StoreLayer for Held {
 #[tokio::test]
 async fn a_write_that_has_begun_is_waited_for() {
     let table = old_table(4).await;
-    let held = Arc::new(Held {
-        store: Arc::clone(&table.store),
-        sort: "TASK#50",
-        was_held: AtomicBool::new(false),
-        entered: Notify::new(),
-        released: Notify::new(),
-    });
+    let held = Held::new(&table.store, "TASK#50");
     let store: Arc<dyn Store> = held.clone();
     let bridge = Arc::new(bridge_on(&table, &store, &new_model()).await.unwrap());
     let old = bridge.engine(BridgeSide::Old);
@@ -208,4 +217,78 @@ async fn a_row_that_nobody_has_copied_is_copied_before_it_goes() {
     reach(&bridge, BridgeGoal::NewAlone).await.unwrap();
     assert!(tasks(&bridge.engine(BridgeSide::New), "ada").await.contains_key(&70));
     assert_new(&table, &new_model()).await;
+}
+
+/// A store in which something happens just before what lies beside a row is read.
+struct Torn {
+    store: Arc<dyn Store>,
+    meanwhile: Mutex<Option<Meanwhile>>,
+    /// How the key begins of what is read.
+    beside: &'static str,
+}
+
+impl std::fmt::Debug for Torn {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Torn")
+    }
+}
+
+#[async_trait]
+impl StoreLayer for Torn {
+    fn beneath(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
+        let asks = |key: &Item| key["PK"].as_str().is_some_and(|key| key.starts_with(self.beside));
+        if request.tables.iter().any(|table| table.keys.iter().any(asks)) {
+            let meanwhile = self.meanwhile.lock().unwrap().take();
+            if let Some(meanwhile) = meanwhile {
+                meanwhile.await;
+            }
+        }
+        self.store.batch_get(request).await
+    }
+}
+
+/// A row and its mirror are read one after the other, and somebody writes both in between: no value is one that only one model can hold.
+#[tokio::test]
+async fn what_is_read_of_two_moments_is_read_again() {
+    for during_backfill in [true, false] {
+        let table = old_table(4).await;
+        let torn = Arc::new(Torn {
+            store: Arc::clone(&table.store),
+            meanwhile: Mutex::new(None),
+            beside: "TITLE#ada 3",
+        });
+        let store: Arc<dyn Store> = torn.clone();
+        let bridge = Arc::new(bridge_on(&table, &store, &filled_model()).await.unwrap());
+        let score = |points: i64| {
+            let old = bridge.engine(BridgeSide::Old);
+            async move {
+                let at = [
+                    ("owner", text("ada")),
+                    ("number", number(3)),
+                    ("points", number(points)),
+                ];
+                write(&old, "score", at).await
+            }
+        };
+        if !during_backfill {
+            reach(&bridge, BridgeGoal::Both).await.unwrap();
+        }
+        *torn.meanwhile.lock().unwrap() = {
+            let score = score(40);
+            Some(Box::pin(async move { score.await.unwrap() }))
+        };
+        match during_backfill {
+            true => reach(&bridge, BridgeGoal::Both).await.unwrap(),
+            false => score(5).await.unwrap(),
+        }
+        assert!(torn.meanwhile.lock().unwrap().is_none(), "nothing was torn");
+        let (old, new) = sides(&bridge);
+        let points = if during_backfill { 43 } else { 48 };
+        assert_eq!(tasks(&old, "ada").await[&3]["points"], number(points));
+        assert_eq!(shared(tasks(&new, "ada").await), tasks(&old, "ada").await);
+    }
 }

@@ -1,29 +1,13 @@
 //! From the one model to the other, and what each sees on the way.
 
 use singlet_item::Item;
-use singlet_migrate::{BRIDGED, BridgeGoal, BridgeSide};
-use singlet_runtime::{AuditDepth, MigrationPhase, NOT_IN_BOTH_MODELS, RuntimeError, audit_rows};
+use singlet_migrate::{BridgeGoal, BridgeSide, MigrateError};
+use singlet_runtime::{MigrationPhase, NOT_IN_BOTH_MODELS, RuntimeError};
 
-use super::super::support::{NOW, Table, assert_same, migrated, open_to_write};
+use super::super::support::{NOW, assert_same, migrated};
 use super::models::*;
 
-/// The table is the new model's, as a migration for which writes stop would have made it.
-pub async fn assert_new(table: &Table, new: &str) {
-    let width = if new.contains("number: int 0..9999") { 4 } else { 2 };
-    let new = table.engine(new);
-    assert_eq!(new.table_control().await.unwrap().unwrap().migration(), None);
-    open_to_write(&new).await.unwrap();
-    let audit = audit_rows(&new, NOW, AuditDepth::Whole).await.unwrap();
-    assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
-    for (key, item) in table.contents().await {
-        assert!(!item.contains_key(BRIDGED), "{key}");
-        if let Some(sort) = item["SK"].as_str().and_then(|sort| sort.strip_prefix("TASK#")) {
-            assert_eq!(sort.len(), width, "{key}");
-        }
-    }
-}
-
-fn is_refused(error: &RuntimeError) -> bool {
+pub fn is_refused(error: &RuntimeError) -> bool {
     matches!(error, RuntimeError::Refused(refused) if refused.name == NOT_IN_BOTH_MODELS)
 }
 
@@ -131,6 +115,8 @@ async fn both_models_have_every_row_until_the_old_one_goes() {
     write(&new, "add", wide()).await.unwrap();
     let gone = read(&old, "tasks", [("owner", text("ada"))]).await.unwrap_err();
     assert!(gone.to_string().contains("no longer serves"), "{gone}");
+    let late = reach(&bridge, BridgeGoal::OldAlone).await;
+    assert!(matches!(late, Err(MigrateError::NothingToAbort)), "{late:?}");
     assert_new(&table, &new_model()).await;
 }
 
