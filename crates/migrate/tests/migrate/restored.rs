@@ -450,6 +450,7 @@ async fn a_table_on_its_way_or_of_two_systems_is_not_taken() {
     let migration = Migration {
         phase: MigrationPhase::Rows,
         target: control.faces()[0].clone(),
+        source: None,
         drops: false,
     };
     // Exported by somebody who did not ask.
