@@ -6,8 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 
 mod commands;
-mod following;
-mod lake_following;
+mod lakes;
 mod model;
 mod moment_copy;
 mod operator;
@@ -17,14 +16,13 @@ mod progress;
 mod report;
 mod report_format;
 mod request;
-mod retention;
-mod search_following;
 mod served_store;
 mod source;
 mod store;
 mod sweep;
 mod table;
 mod webhooks;
+mod words_place;
 
 use std::process::ExitCode;
 

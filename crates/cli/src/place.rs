@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use singlet_face::Company;
+use singlet_following::retention;
 use singlet_store::{Store, StoreError};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
 use singlet_store_embedded::EmbeddedStore;
 
 use crate::operator::{self, Operator};
 use crate::progress::count_bar;
-use crate::retention;
 use crate::served_store::ServedStore;
 use crate::sweep::{self, Sweeping};
 

@@ -1,10 +1,10 @@
 //! Which store a command works on.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use singlet_face::Company;
+pub(crate) use singlet_following::now;
 use singlet_model::Model;
 use singlet_model::model::Argument;
 use singlet_runtime::{Attributes, Engine, OpenError, RelocationPhase, TableOpening, TableState, TableUse, load};
@@ -274,12 +274,6 @@ fn cursor_key() -> [u8; 32] {
     *b"singlet command line cursor key.."
         .first_chunk::<32>()
         .unwrap_or(&[0; 32])
-}
-
-/// The instant, in epoch milliseconds.
-pub fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Loads rows that are at hand, as of an instant.

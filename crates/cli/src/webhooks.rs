@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use singlet_changes::PostWebhook;
+use singlet_following::WebhookSenders;
 use singlet_http::webhooks::{Reach, WebhookAddress, WebhookClient, WebhookSecrets};
 use singlet_runtime::Engine;
 
@@ -89,21 +91,14 @@ impl WebhookDeployment {
         Ok(Some(Arc::new(client)))
     }
 
-    /// Says in the log which webhooks are sent, and where.
-    pub(crate) fn say_addresses(engine: &Engine) {
-        let system = &engine.model().name;
-        for webhook in &engine.model().webhooks {
-            let name = &webhook.name;
-            match engine.webhook_address(webhook) {
-                // The path may be what keeps strangers away.
-                Ok(Some(address)) => {
-                    let to = WebhookAddress::parse(&address, Reach::Anywhere);
-                    let to = to.map(|to| to.authority().to_owned()).unwrap_or_default();
-                    tracing::info!(system, webhook = name, to, "it is sent");
-                }
-                Ok(None) => tracing::info!(system, webhook = name, "it has no address, and nobody is told"),
-                Err(error) => tracing::warn!(system, webhook = name, %error, "it has no address"),
+    /// The same for a service, whose models may change while it runs: what is wrong by then is logged, and deliveries wait.
+    pub(crate) fn senders(self: Arc<Self>) -> WebhookSenders {
+        Box::new(move |engine| match self.client(engine) {
+            Ok(client) => client.map(|client| client as Arc<dyn PostWebhook>),
+            Err(reason) => {
+                tracing::error!(system = engine.model().name, reason, "deliveries wait");
+                None
             }
-        }
+        })
     }
 }

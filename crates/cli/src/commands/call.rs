@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use singlet_following::search_rows_once;
 use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::expression::ExprKind;
@@ -15,7 +16,6 @@ use super::load::text_of;
 use crate::model::{self, ErrorArgs};
 use crate::place::Place;
 use crate::request::{self, CallerArgs, Operation};
-use crate::search_following::search_rows_once;
 use crate::store::{StoreArgs, load_text, now};
 use crate::table::{self, counted};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use singlet_changes::{FollowError, PostWebhook};
+use singlet_following::follow_alone;
 use singlet_runtime::TableUse;
 
 use super::serve::{log, signal};
-use crate::following::follow_alone;
 use crate::model::ErrorArgs;
 use crate::operator::connect_operator;
 use crate::place::Place;

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use clap::{Args, Subcommand, ValueEnum};
 use singlet_changes::CLOCKS_DIFFER_SECONDS;
 use singlet_face::Company;
+use singlet_following::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, say_step, stream_late_millis};
 use singlet_lake::{Appended, LakeError, LakeFiles, LakeFollower, LakePlace, LakeReport, check_model};
 
 use super::changes::{Opened, open_changes};
 use super::serve::{log, signal};
-use crate::following::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, stream_late_millis};
-use crate::lake_following::say_step;
 use crate::store::{StoreArgs, now};
 use crate::table::counted;
 use crate::{exit, model};

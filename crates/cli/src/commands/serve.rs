@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use singlet_following::retention;
 use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, KeyRoute, Secret};
 use singlet_http::{Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
 use singlet_lake::LakePlace;
@@ -36,14 +37,12 @@ use self::config::File;
 use self::sources::Source;
 use self::telemetry::Telemetry;
 use super::dynamodb;
-use crate::following;
-use crate::lake_following;
+use crate::lakes::check_lakes;
 use crate::model::fail;
 use crate::place::{Place, Upkeep};
 use crate::private_file::{self, Readers};
-use crate::retention;
-use crate::search_following::SearchPlace;
 use crate::webhooks::WebhookDeployment;
+use crate::words_place::{prepare_words_place, words_place};
 
 /// Where the service keeps its data unless told otherwise.
 pub(crate) const DATA_FOLDER: &str = "singlet-data";
@@ -327,7 +326,7 @@ impl Serve {
         let lake = self.lake.clone().or(of_file.map_err(|error| fail(&error.to_string()))?);
         if let Some(place) = &lake {
             let models = systems.iter().map(|system| system.engine.model());
-            lake_following::check_lakes(place, follows, models).map_err(|reason| fail(&reason))?;
+            check_lakes(place, follows, models).map_err(|reason| fail(&reason))?;
         }
         let webhooks = self.webhooks(&mut file).map_err(|reason| fail(&reason))?;
         if follows {
@@ -336,15 +335,15 @@ impl Serve {
             }
             // Before the first request: what is written before there is a follower has nothing run after it.
             for system in &systems {
-                following::enter(&system.engine)
+                singlet_following::enter_table(&system.engine)
                     .await
                     .map_err(|error| fail(&format!("the changes of `{}` cannot be followed: {error}", system.name)))?;
             }
         }
-        let search = SearchPlace::of(&deployment.place, self.search_index.as_deref());
+        let search = words_place(&deployment.place, self.search_index.as_deref());
         let searches = |system: &singlet_http::System| !system.engine.model().searches.is_empty();
         if follows && (self.watch || systems.iter().any(searches)) {
-            search.prepare().map_err(|reason| fail(&reason))?;
+            prepare_words_place(&search).map_err(|reason| fail(&reason))?;
         }
         let greeting = greeting::text(&addresses, &systems, &deployment).await;
         let service = Service::new(systems, settings);
@@ -359,10 +358,13 @@ impl Serve {
         let _keeping = deployment
             .upkeep
             .as_ref()
-            .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
+            .map(|upkeep| retention::keep_what_is_needed(upkeep.store().clone(), Arc::clone(&service)));
         let company = deployment.place.company();
         let following = match follows {
-            true => Some(following::start(Arc::clone(&service), company, webhooks, lake, search).await),
+            true => Some(
+                singlet_following::follow_service(Arc::clone(&service), company, webhooks.senders(), lake, search)
+                    .await,
+            ),
             false => None,
         };
         super::print(&format!("{greeting}{}", link.unwrap_or_default()));

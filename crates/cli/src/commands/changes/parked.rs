@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use singlet_changes::{ParkedChange, ParkedChanges, ParkedOrder, Ticker, TriggerObserver, WebhookOrder, at_text};
 use singlet_face::Company;
+use singlet_following::{Noticed, start_triggers};
 
 use super::webhooks::{order_of_webhook, webhook_named};
 use super::{Opened, failed};
 use crate::commands::print;
 use crate::exit;
-use crate::following::{Noticed, start_triggers};
 use crate::store::now;
 use crate::table::counted;
 

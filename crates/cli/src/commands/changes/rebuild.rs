@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use singlet_changes::{FollowError, TallyState, ask_for_figures, tally_states};
 use singlet_face::Company;
+use singlet_following::tally_once;
 
 use super::{Opened, failed};
 use crate::commands::print;
-use crate::following::tally_once;
 use crate::{exit, model};
 
 /// How long it is waited for whoever follows.

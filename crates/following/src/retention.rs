@@ -11,7 +11,7 @@ use singlet_store::{Store, StreamPosition};
 use singlet_store_embedded::{EmbeddedStore, Retention};
 use tokio::task::JoinHandle;
 
-use crate::store::now;
+use crate::pace::now;
 
 /// How often it is looked how far followers are. A change is kept for a day at least, so that nothing hangs on it.
 const LOOK_PAUSE: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ const LOOK_PAUSE: Duration = Duration::from_secs(60);
 const LATE_SECONDS: i64 = 24 * 60 * 60;
 
 /// What is kept where nobody knows who follows: everything that may be needed.
-pub(crate) fn for_anybody() -> Retention {
+pub fn for_anybody() -> Retention {
     let usual = Retention::default();
     Retention {
         age_min: usual.age_max,
@@ -30,7 +30,7 @@ pub(crate) fn for_anybody() -> Retention {
 
 /// The looking after a store; it ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Keeping(JoinHandle<()>);
+pub struct Keeping(JoinHandle<()>);
 
 impl Drop for Keeping {
     fn drop(&mut self) {
@@ -39,7 +39,7 @@ impl Drop for Keeping {
 }
 
 /// Has a store keep what the followers of the systems still need, from now on.
-pub(crate) fn start(store: EmbeddedStore, service: Arc<Service>) -> Keeping {
+pub fn keep_what_is_needed(store: EmbeddedStore, service: Arc<Service>) -> Keeping {
     Keeping(tokio::spawn(async move {
         let mut known = BTreeSet::new();
         loop {

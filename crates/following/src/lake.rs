@@ -1,41 +1,13 @@
-//! Changes that are brought into lakes while a process serves.
+//! Changes that are brought into lakes.
 
 use std::sync::Arc;
 
 use singlet_changes::ChangeSource;
 use singlet_face::Company;
-use singlet_lake::{LakeFollower, LakePlace, LakeStep, check_model};
-use singlet_model::Model;
+use singlet_lake::{LakeFollower, LakePlace, LakeStep};
 use singlet_runtime::Engine;
 
-use crate::following::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, LEASE_PAUSE, stream_late_millis};
-use crate::store::now;
-
-/// Checks that the models can be brought into lakes.
-///
-/// # Errors
-///
-/// Where one cannot be, or nothing is followed.
-pub(crate) fn check_lakes<'m>(
-    place: &LakePlace,
-    follows: bool,
-    models: impl Iterator<Item = &'m Arc<Model>>,
-) -> Result<(), String> {
-    if !follows {
-        return Err(format!(
-            "nothing is brought into `{place}` with `--no-follow` or `--read-only`"
-        ));
-    }
-    for model in models {
-        check_model(model).map_err(|error| format!("`{}`: {error}", model.name))?;
-    }
-    match place {
-        LakePlace::Folder(folder) => {
-            std::fs::create_dir_all(folder).map_err(|error| format!("`{place}` cannot be made: {error}"))
-        }
-        LakePlace::S3 { .. } => place.files().map(drop).map_err(|error| error.to_string()),
-    }
-}
+use crate::pace::{HEAD_PAUSE_SHARED, LEASE_PAUSE, away_pause, now, stream_late_millis};
 
 /// Brings the changes of a system into its lake.
 pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place: Option<LakePlace>) {
@@ -68,9 +40,7 @@ pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place:
                     tracing::warn!(system = model.name, %error, "changes cannot be brought into the lake for now");
                 }
                 failures = failures.saturating_add(1);
-                HEAD_PAUSE_SHARED
-                    .saturating_mul(1 << failures.min(10))
-                    .min(AWAY_PAUSE_MAX)
+                away_pause(failures)
             }
         };
         tokio::time::sleep(pause).await;
@@ -78,7 +48,7 @@ pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place:
 }
 
 /// Says in the log what a step brought.
-pub(crate) fn say_step(system: &str, step: &LakeStep) {
+pub fn say_step(system: &str, step: &LakeStep) {
     let (changes, misfits) = (step.appended.changes, step.appended.misfits);
     if step.is_snapshot {
         tracing::info!(system, rows = changes, "the lake has every row");

@@ -1,28 +1,19 @@
-//! The words of rows, followed into an index while a process serves.
+//! The words of rows, followed into an index.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use singlet_changes::ChangeSource;
 use singlet_face::Company;
 use singlet_runtime::Engine;
 use singlet_search::{IndexPlace, SearchError, SearchFollower};
 
-use crate::following::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, Noticed, stream_late_millis};
-use crate::place::Place;
-use crate::private_file::create_folder;
-use crate::store::now;
-
-/// The folder of indexes within a folder of data.
-const INDEXES: &str = "search";
-
-/// How long it is waited at the head of a stream of this process's own.
-const HEAD_PAUSE_ALONE: Duration = Duration::from_millis(25);
+use crate::noticed::Noticed;
+use crate::pace::{away_pause, head_pause, now, stream_late_millis};
 
 /// Where the indexes of a service lie.
 #[derive(Clone, Debug)]
-pub(crate) enum SearchPlace {
+pub enum WordsPlace {
     /// In memory, as the rows.
     Memory,
     /// In a folder, each under its system's name.
@@ -31,36 +22,12 @@ pub(crate) enum SearchPlace {
     Nowhere,
 }
 
-impl SearchPlace {
-    /// Beside the data, unless a folder is named.
-    pub(crate) fn of(place: &Place, named: Option<&Path>) -> Self {
-        match (named, place) {
-            (Some(folder), _) => SearchPlace::Folder(folder.to_owned()),
-            (None, Place::Memory) => SearchPlace::Memory,
-            (None, Place::Folder(folder)) => SearchPlace::Folder(folder.join(INDEXES)),
-            (None, Place::DynamoDb { .. }) => SearchPlace::Nowhere,
-        }
-    }
-
-    /// Makes the folder. It is made before anybody is told that the service serves, and never again: where the folder of the data is
-    /// removed or moved away, nothing of it is made anew.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be made.
-    pub(crate) fn prepare(&self) -> Result<(), String> {
-        let SearchPlace::Folder(folder) = self else {
-            return Ok(());
-        };
-        let made = create_folder(folder);
-        made.map_err(|error| format!("the folder `{}` for searches cannot be made: {error}", folder.display()))
-    }
-
+impl WordsPlace {
     fn of_system(&self, system: &str) -> Option<IndexPlace> {
         match self {
-            SearchPlace::Memory => Some(IndexPlace::Memory),
-            SearchPlace::Folder(folder) => Some(IndexPlace::Folder(folder.join(system))),
-            SearchPlace::Nowhere => None,
+            WordsPlace::Memory => Some(IndexPlace::Memory),
+            WordsPlace::Folder(folder) => Some(IndexPlace::Folder(folder.join(system))),
+            WordsPlace::Nowhere => None,
         }
     }
 }
@@ -72,7 +39,7 @@ fn follower(engine: &Engine, place: IndexPlace, late_millis: i64) -> SearchFollo
 
 /// Has a system's searches answered from an index that somebody is about to follow its rows into; nothing where it has no searches, or no
 /// place for their words.
-pub(crate) fn begin(engine: &Engine, company: Company, place: &SearchPlace) -> Option<SearchFollower> {
+pub(crate) fn begin(engine: &Engine, company: Company, place: &WordsPlace) -> Option<SearchFollower> {
     let model = engine.model();
     if model.searches.is_empty() {
         return None;
@@ -108,20 +75,17 @@ pub(crate) async fn search_for_ever(
                     tracing::info!(system = model.name, "the words of all rows are known");
                 }
                 noticed.searched(step.newest_at);
-                match (step.records, company) {
-                    (1.., _) => continue,
-                    (0, Company::Alone) => HEAD_PAUSE_ALONE,
-                    (0, Company::Shared) => HEAD_PAUSE_SHARED,
+                if step.records > 0 {
+                    continue;
                 }
+                head_pause(company)
             }
             Err(error) => {
                 if failures == 0 {
                     tracing::warn!(system = model.name, %error, "the words of rows cannot be followed for now");
                 }
                 failures = failures.saturating_add(1);
-                HEAD_PAUSE_SHARED
-                    .saturating_mul(1 << failures.min(10))
-                    .min(AWAY_PAUSE_MAX)
+                away_pause(failures)
             }
         };
         tokio::time::sleep(pause).await;
@@ -133,7 +97,7 @@ pub(crate) async fn search_for_ever(
 /// # Errors
 ///
 /// Where the rows cannot be read.
-pub(crate) async fn search_rows_once(engine: &Engine) -> Result<(), SearchError> {
+pub async fn search_rows_once(engine: &Engine) -> Result<(), SearchError> {
     let mut words = follower(engine, IndexPlace::Memory, 0);
     words.follow_to_head(&now).await?;
     engine.search_by(words.served());

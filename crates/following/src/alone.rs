@@ -1,0 +1,71 @@
+//! Following without serving.
+
+use std::sync::Arc;
+
+use singlet_changes::{FollowError, PostWebhook, Ticker, TriggerObserver, WebhookSender, forget_unneeded};
+use singlet_face::Company;
+use singlet_runtime::Engine;
+use tokio::sync::watch;
+
+use crate::noticed::Noticed;
+use crate::pace::now;
+use crate::systems::{END_TIME_MAX, FollowedEngine, follow_system};
+use crate::tallies::tally_once;
+use crate::triggers::start_triggers;
+
+/// Follows one system until it is asked to end, or, once, up to what there was when it began. Answers with how much is parked.
+///
+/// # Errors
+///
+/// Where the store fails, the table is held, or somebody else is further.
+pub async fn follow_alone(
+    engine: Arc<Engine>,
+    company: Company,
+    sent_by: Option<Arc<dyn PostWebhook>>,
+    once: bool,
+    end: impl Future<Output = ()>,
+) -> Result<usize, FollowError> {
+    let noticed = Arc::new(Noticed::new(&engine.model().name, None));
+    if !once {
+        let (ending, ended) = watch::channel(false);
+        let followed = FollowedEngine {
+            engine,
+            noticed,
+            company,
+            sent_by,
+            lake: None,
+            // Who only follows answers nobody.
+            words: None,
+        };
+        let task = tokio::spawn(follow_system(followed, ended));
+        end.await;
+        let _ = ending.send(true);
+        let _ = tokio::time::timeout(END_TIME_MAX, task).await;
+        return Ok(0);
+    }
+    forget_unneeded(&engine).await?;
+    let observer: Arc<dyn TriggerObserver> = noticed.clone();
+    let mut tickers = Ticker::start_all(&engine, &observer, now()).await?;
+    for ticker in &mut tickers {
+        ticker.run_due(now()).await?;
+    }
+    let mut parked = tickers.iter().map(Ticker::parked).sum();
+    if engine.model().followed_changes().next().is_some() {
+        let mut follower = start_triggers(&engine, observer, company).await?;
+        let begun = now() / 1_000;
+        follower.fire_due(now()).await?;
+        while !follower.is_at_head() && !follower.has_passed(begun + 1) {
+            follower.follow_page(&now).await?;
+        }
+        follower.follow_orders(&now).await?;
+        parked = follower.parked().len();
+    }
+    if let Some(sent_by) = sent_by {
+        let sender = WebhookSender::new(Arc::clone(&engine), sent_by, noticed);
+        for webhook in &engine.model().webhooks {
+            while sender.send_due(webhook, &now).await? > 0 {}
+        }
+    }
+    tally_once(&engine, company).await?;
+    Ok(parked)
+}
