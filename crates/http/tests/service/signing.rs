@@ -71,7 +71,7 @@ pub struct RsaKey {
 impl RsaKey {
     /// One of the three, under any name.
     pub fn numbered(number: usize, id: &'static str) -> Self {
-        let pair = ring::rsa::KeyPair::from_pkcs8(RSA_KEYS[number - 1]).unwrap();
+        let pair = ring::rsa::KeyPair::from_der(RSA_KEYS[number - 1]).unwrap();
         RsaKey { pair, id }
     }
 
