@@ -33,6 +33,7 @@ async fn tag_as_of_stack(url: &str, table: &str) {
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("us-east-1"))
         .endpoint_url(url)
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
         .credentials_provider(Credentials::new("a", "b", None, None, "test"))
         .build();
     let client = aws_sdk_dynamodb::Client::from_conf(config);
