@@ -53,21 +53,24 @@ pub(crate) fn page_difference(
             beside.any(|other| other.parts == cost.parts && !other.asked_words.is_empty() && is_sent(other))
         }
     });
-    // A key that several parts name is got once.
-    let once = sent
-        .iter()
-        .any(|one| matches!(one.call, Call::BatchGet | Call::TransactGet));
+    // Of keys that come together nobody can tell here how many were asked for: one that several parts name is got once, and those before a
+    // cursor are not got again, so that the last one may come alone.
+    let once = (sent.iter().map(|one| one.call))
+        .chain(combination.requests.iter().map(|cost| cost.call))
+        .any(|call| matches!(call, Call::BatchGet | Call::TransactGet));
     let all_sent = each_sent && sent.len() as u64 >= least_sent && !once;
+    let than_said = |most_or_least: String| {
+        let shown = sent.iter().map(|one| format!("{:?} {}", one.call, one.shown));
+        let shown: Vec<String> = shown.collect();
+        format!(
+            "{consumed} read units were consumed, the plan says at {most_or_least}; sent: {}",
+            shown.join("; ")
+        )
+    };
     match most.is_some_and(|most| consumed > most) {
-        true => Some(format!(
-            "{consumed} read units were consumed, the plan says at most {}",
-            most?
-        )),
+        true => Some(than_said(format!("most {}", most?))),
         false if !all_sent || consumed >= worked.least => None,
-        false => Some(format!(
-            "{consumed} read units were consumed, the plan says at least {}",
-            worked.least
-        )),
+        false => Some(than_said(format!("least {}", worked.least))),
     }
 }
 
