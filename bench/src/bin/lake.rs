@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use futures_util::future::try_join_all;
 use singlet_bench::error::{Failure, Outcome};
 use singlet_bench::rounds::{self, met};
 use singlet_changes::{ChangeReader, ChangeSource, Told};
@@ -17,7 +18,7 @@ use singlet_lake::{FileEntry, Lake, LakeFiles, LakeFollower, LocalFiles};
 use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Engine, Value, WriteRequest};
 use singlet_store::{PutRequest, Store, StreamPosition};
-use singlet_store_embedded::EmbeddedStore;
+use singlet_store_embedded::{EmbeddedStore, Retention};
 
 const MODEL: &str = include_str!("../lake.yaml");
 
@@ -42,6 +43,9 @@ const LOOK_PAUSE: Duration = Duration::from_millis(10);
 /// How many changes a batch has where files are put together, and how many rows they are of.
 const BATCH_CHANGES: usize = 100;
 const COMPACTED_ROWS: usize = 500;
+
+/// Rows that are put at once: they share what the disk takes.
+const PUT_AT_ONCE: usize = 500;
 
 /// After so many batches the follower looks whether files are to be put together.
 const TIDY_BATCHES: usize = 16;
@@ -173,7 +177,10 @@ fn task(number: usize, round: usize) -> Attributes {
 
 /// Follows rows that are made, and then as many changes of them, each of another row than the one before.
 async fn measure_appending(changes: usize, folder: &Path) -> Outcome<()> {
-    let bench = Bench::open(Arc::new(EmbeddedStore::memory()?)).await?;
+    let store = EmbeddedStore::memory()?;
+    // All of them: a follower that is behind what is kept takes a snapshot, and no changes.
+    store.keep_changes(Retention::default());
+    let bench = Bench::open(Arc::new(store)).await?;
     let mut lake = bench
         .follower(Arc::new(LocalFiles::new(folder.to_owned())))
         .with_kept_millis(0);
@@ -184,6 +191,9 @@ async fn measure_appending(changes: usize, folder: &Path) -> Outcome<()> {
         }
         let started = Instant::now();
         let followed = follow_to_head(&mut lake).await?;
+        if followed < changes {
+            return Err(Failure(format!("{followed} changes were followed, of {changes}")));
+        }
         let rate = followed as f64 / started.elapsed().as_secs_f64();
         println!(
             "{followed} {what}, into both tables: {rate:.0} a second, goal {CHANGES_GOAL:.0} {}",
@@ -227,8 +237,9 @@ async fn follow_to_head(lake: &mut LakeFollower) -> Outcome<usize> {
 /// its table of changes has.
 async fn measure_queryable(options: &Options, folder: &Path) -> Outcome<()> {
     let bench = Arc::new(Bench::open(Arc::new(EmbeddedStore::open(&folder.join("data"))?)).await?);
-    for number in 0..options.rows {
-        bench.put(number, 0).await?;
+    for first in (0..options.rows).step_by(PUT_AT_ONCE) {
+        let some = first..options.rows.min(first + PUT_AT_ONCE);
+        try_join_all(some.map(|number| bench.put(number, 0))).await?;
     }
     let mut lake = bench.follower(Arc::new(LocalFiles::new(folder.join("lake"))));
     follow_to_head(&mut lake).await?;
