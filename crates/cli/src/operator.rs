@@ -199,15 +199,15 @@ mod socket {
                 Asked::Store(call) => {
                     if call.writes() && !has_written {
                         has_written = true;
-                        tracing::info!(process = peer.pid(), "a command of an operator writes");
+                        tracing::info!(process = peer.pid(), "a command writes through this process");
                     }
                     done_on(store, &asked).await
                 }
                 Asked::Backup(_) | Asked::Compact => {
                     let _alone = upkeep.lock().await;
-                    tracing::info!(?asked, "an operator asks");
+                    tracing::info!(?asked, "a command asks");
                     let said = done_on(store, &asked).await;
-                    tracing::info!(?asked, ?said, "an operator is answered");
+                    tracing::info!(?asked, ?said, "answered a command");
                     said
                 }
             };

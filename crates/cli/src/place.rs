@@ -125,7 +125,8 @@ impl Place {
         let operator = folder.and_then(|folder| {
             let operator = operator::listen(folder, store.clone());
             // Without one, commands wait for the end of this process.
-            let operator = operator.inspect_err(|error| tracing::warn!(%error, "operators cannot be answered"));
+            let operator =
+                operator.inspect_err(|error| tracing::warn!(%error, "cannot answer commands through the folder"));
             operator.ok()
         });
         let upkeep = Upkeep {

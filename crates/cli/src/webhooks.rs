@@ -96,7 +96,11 @@ impl WebhookDeployment {
         Box::new(move |engine| match self.client(engine) {
             Ok(client) => client.map(|client| client as Arc<dyn PostWebhook>),
             Err(reason) => {
-                tracing::error!(system = engine.model().name, reason, "deliveries wait");
+                tracing::error!(
+                    system = engine.model().name,
+                    reason,
+                    "webhooks are not sent until this is mended"
+                );
                 None
             }
         })

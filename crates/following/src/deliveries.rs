@@ -78,10 +78,10 @@ pub(crate) fn say_addresses(engine: &Engine) {
             Ok(Some(address)) => {
                 let to = WebhookAddress::parse(&address, Reach::Anywhere);
                 let to = to.map(|to| to.authority().to_owned()).unwrap_or_default();
-                tracing::info!(system, webhook = name, to, "it is sent");
+                tracing::info!(system, webhook = name, to, "the webhook is on");
             }
-            Ok(None) => tracing::info!(system, webhook = name, "it has no address, and nobody is told"),
-            Err(error) => tracing::warn!(system, webhook = name, %error, "it has no address"),
+            Ok(None) => tracing::info!(system, webhook = name, "the webhook has no address, so nothing is sent"),
+            Err(error) => tracing::warn!(system, webhook = name, %error, "the webhook's address cannot be used"),
         }
     }
 }

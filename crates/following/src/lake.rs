@@ -16,7 +16,7 @@ pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place:
     let files = match place.of_system(&model.name).files() {
         Ok(files) => files,
         Err(error) => {
-            tracing::error!(system = model.name, %error, "changes cannot be brought into the lake");
+            tracing::error!(system = model.name, %error, "cannot write changes to the lake");
             return;
         }
     };
@@ -37,7 +37,7 @@ pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place:
             Err(error) if error.is_overtaken() => LEASE_PAUSE,
             Err(error) => {
                 if failures == 0 {
-                    tracing::warn!(system = model.name, %error, "changes cannot be brought into the lake for now");
+                    tracing::warn!(system = model.name, %error, "cannot write changes to the lake for now");
                 }
                 failures = failures.saturating_add(1);
                 away_pause(failures)
@@ -53,13 +53,13 @@ pub fn say_step(system: &str, step: &LakeStep) {
     if step.is_snapshot {
         tracing::info!(system, rows = changes, "the lake has every row");
     } else if changes > 0 {
-        tracing::debug!(system, changes, "the lake has more changes");
+        tracing::debug!(system, changes, "wrote changes to the lake");
     }
     if misfits > 0 {
         tracing::warn!(
             system,
             misfits,
-            "rows do not fit the model, and are in `_misfits` of the lake"
+            "rows that do not fit the model went to `_misfits` in the lake"
         );
     }
 }

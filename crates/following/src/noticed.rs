@@ -48,7 +48,7 @@ impl TriggerObserver for Noticed {
         let system = self.system.as_str();
         let outcome = match ended {
             RunEnd::Done => {
-                tracing::info!(system, write, change, "ran by itself");
+                tracing::info!(system, write, change, "ran a triggered write");
                 "done"
             }
             RunEnd::DoneBefore => return,
@@ -58,17 +58,23 @@ impl TriggerObserver for Noticed {
                     write,
                     change,
                     refused = refused.name,
-                    "refused what ran by itself"
+                    "a triggered write was refused"
                 );
                 "refused"
             }
             RunEnd::Later(refused) => {
                 let refused = refused.name.as_str();
-                tracing::info!(system, write, change, refused, "refused for now what ran by itself");
+                tracing::info!(
+                    system,
+                    write,
+                    change,
+                    refused,
+                    "a triggered write was refused for now and will be tried again"
+                );
                 "later"
             }
             RunEnd::Parked(reason) => {
-                tracing::warn!(system, write, change, "it is parked: {reason}");
+                tracing::warn!(system, write, change, "parked a triggered write: {reason}");
                 "parked"
             }
         };
@@ -78,11 +84,11 @@ impl TriggerObserver for Noticed {
     }
 
     fn waits(&self, write: &str, error: &RuntimeError) {
-        tracing::warn!(system = self.system, write, %error, "what runs by itself waits");
+        tracing::warn!(system = self.system, write, %error, "a triggered write waits and will be tried again");
     }
 
     fn unfired(&self, entity: &str, error: &RuntimeError) {
-        tracing::warn!(system = self.system, entity, %error, "what time does to a row cannot be stored");
+        tracing::warn!(system = self.system, entity, %error, "cannot store a row's lapse or expiry");
     }
 }
 
@@ -107,7 +113,7 @@ impl WebhookObserver for Noticed {
                     system,
                     webhook,
                     id,
-                    "the receiver is gone: nothing is sent there until it is resumed"
+                    "the receiver answered 410 Gone: nothing more is sent there until the webhook is resumed"
                 );
                 "gone"
             }

@@ -66,7 +66,7 @@ pub(crate) async fn pause_after(ended: Result<(), FollowError>, noticed: &Notice
         Err(FollowError::Overtaken) => tokio::time::sleep(HEAD_PAUSE_SHARED).await,
         Err(error) => {
             if *failures == 0 {
-                tracing::warn!(system = noticed.system, %error, "changes and clocks cannot be followed for now");
+                tracing::warn!(system = noticed.system, %error, "cannot follow changes and timers for now");
             }
             *failures = failures.saturating_add(1);
             tokio::time::sleep(away_pause(*failures)).await;

@@ -59,7 +59,7 @@ pub fn keep_what_is_needed(store: EmbeddedStore, service: Arc<Service>) -> Keepi
                     known = troubles;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "how far followers are cannot be read: their changes are kept");
+                    tracing::warn!(%error, "cannot read how far followers have come: their changes are kept");
                     store.keep_changes(for_anybody());
                 }
             }

@@ -47,7 +47,7 @@ pub(crate) fn begin(engine: &Engine, company: Company, place: &WordsPlace) -> Op
     let Some(place) = place.of_system(&model.name) else {
         tracing::warn!(
             system = model.name,
-            "what is found by words is not found: say with `--search-index` in which folder the words are kept"
+            "full-text search is off: name a folder for its index with `--search-index`"
         );
         return None;
     };
@@ -72,7 +72,7 @@ pub(crate) async fn search_for_ever(
             Ok(step) => {
                 failures = 0;
                 if step.is_snapshot {
-                    tracing::info!(system = model.name, "the words of all rows are known");
+                    tracing::info!(system = model.name, "the search index has every row");
                 }
                 noticed.searched(step.newest_at);
                 if step.records > 0 {
@@ -82,7 +82,7 @@ pub(crate) async fn search_for_ever(
             }
             Err(error) => {
                 if failures == 0 {
-                    tracing::warn!(system = model.name, %error, "the words of rows cannot be followed for now");
+                    tracing::warn!(system = model.name, %error, "the search index cannot follow changes for now");
                 }
                 failures = failures.saturating_add(1);
                 away_pause(failures)

@@ -184,10 +184,10 @@ pub(crate) async fn follow_system(followed: FollowedEngine, mut ended: watch::Re
         Ok(deliveries) => tracing::warn!(
             system = noticed.system,
             deliveries,
-            "the model no longer has the webhooks of these deliveries: they are removed"
+            "removed deliveries of webhooks that the model no longer has"
         ),
         Err(error) => {
-            tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
+            tracing::warn!(system = noticed.system, %error, "cannot tell whether anything follows this table");
         }
     }
     if let Ok(Some(held)) = engine.held_table().await {

@@ -64,7 +64,7 @@ async fn tally_while_held(
             tracing::info!(
                 system = noticed.system,
                 tallies = page.built,
-                "figures were counted anew"
+                "counted the tallies again"
             );
         }
         if looked.elapsed() >= look_pause {

@@ -53,7 +53,7 @@ impl LongReads {
                 .thread_name("singlet-long-reads")
                 .enable_time()
                 .build()
-                .inspect_err(|error| tracing::warn!(%error, "long reads have no threads of their own"))
+                .inspect_err(|error| tracing::warn!(%error, "cannot start separate threads for long reads"))
                 .ok()
         });
         runtime.as_ref().map(Runtime::handle)

@@ -100,7 +100,7 @@ pub fn problem_of(system: &System, operation: &str, error: RuntimeError, request
                 request_id,
                 operation,
                 reason,
-                "what is stored is not as the model has it; `singlet audit` finds all of it"
+                "a stored item does not fit the model; `singlet audit` lists all that do not"
             );
             let mut problem = internal_problem();
             problem.extra.is_misfit = true;

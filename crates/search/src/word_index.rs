@@ -281,7 +281,7 @@ impl WordIndex {
         match Self::open_there(place) {
             Err(SearchError::Held) => Err(SearchError::Held),
             Err(error) if matches!(place, IndexPlace::Folder(_)) => {
-                tracing::warn!(%error, "the index of words cannot be read, and is made anew");
+                tracing::warn!(%error, "the search index cannot be read and is built again");
                 place.clear()?;
                 Self::open_there(place)
             }

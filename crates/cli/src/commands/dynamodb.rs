@@ -72,7 +72,7 @@ impl Dynamodb {
         super::print(&format!("{}data {}\n", greeting(&server), place.shown()));
         match run(server, Endpoint::new(store, settings), end).await {
             true => tracing::info!("every call that had begun was answered"),
-            false => tracing::warn!("calls were still running when the time for the end was over"),
+            false => tracing::warn!("calls were still running when the time for shutting down ran out"),
         }
         Ok(ExitCode::from(crate::exit::CLEAN))
     }

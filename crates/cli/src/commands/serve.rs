@@ -404,7 +404,7 @@ impl Serve {
         }
         match finished {
             true => tracing::info!("every request that had begun was answered"),
-            false => tracing::warn!("requests were still running when the time for the end was over"),
+            false => tracing::warn!("requests were still running when the time for shutting down ran out"),
         }
         Ok(ExitCode::from(crate::exit::CLEAN))
     }

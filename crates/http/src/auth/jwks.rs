@@ -118,7 +118,7 @@ impl FetchedKeys {
             return;
         }
         if let Err(reason) = self.fetch().await {
-            tracing::warn!(address = %self.place.address(), %reason, "the keys that are known are kept");
+            tracing::warn!(address = %self.place.address(), %reason, "the signing keys could not be refreshed; the known ones stay in use");
         }
         *tried = Instant::now();
     }

@@ -225,7 +225,10 @@ pub async fn export_telemetry(
             note_failure(&mut failures, 0, told);
             let dropped = source.dropped.swap(0, Ordering::Relaxed);
             if dropped > 0 {
-                tracing::warn!(dropped, "spans came faster than the collector takes them");
+                tracing::warn!(
+                    dropped,
+                    "spans arrived faster than the collector takes them; some were dropped"
+                );
             }
         }
     }
@@ -235,13 +238,13 @@ pub async fn export_telemetry(
 fn note_failure(failures: &mut u32, spans: usize, told: Result<(), TelemetryError>) {
     match told {
         Ok(()) if *failures > 0 => {
-            tracing::info!("the collector is told again");
+            tracing::info!("the collector is reachable again");
             *failures = 0;
         }
         Ok(()) => {}
         Err(error) => {
             if *failures == 0 {
-                tracing::warn!(%error, spans, "the collector was not told; what it misses is not kept");
+                tracing::warn!(%error, spans, "could not reach the collector; these spans are lost");
             }
             *failures = failures.saturating_add(1);
         }

@@ -99,7 +99,7 @@ async fn read_on(
             }
             Err(error) => {
                 if failures == 0 {
-                    tracing::warn!(system = engine.model().name, %error, "changes cannot be read for those who watch");
+                    tracing::warn!(system = engine.model().name, %error, "cannot read changes for clients that watch lists");
                 }
                 // What cannot be read for a while comes late, and is not missed: had everybody read again, a throttled stream would make
                 // a throttled table of it.

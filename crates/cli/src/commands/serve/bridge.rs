@@ -117,7 +117,7 @@ async fn begin(bridge: &Bridge, toward: Toward, table: &str) -> Result<(), ExitC
 
 /// Goes to where the bridge leads; where that fails, both models serve on as far as they do.
 async fn build(bridge: Arc<Bridge>, toward: Toward, system: String) {
-    tracing::info!(system, toward = ?toward, "rows are made ready while they are served");
+    tracing::info!(system, toward = ?toward, "preparing rows for both models while serving");
     match bridge.reach(toward.goal(), &|_| {}).await {
         Ok(consumed) => {
             let units = consumed.total();

@@ -70,7 +70,7 @@ pub async fn open(
         }
         TableState::Unknown => tracing::warn!(
             system = name,
-            "the table does not know its model, so that another one is not told from it: `--adopt` has it known"
+            "the table does not record its model, so another model could not be told apart from it: `--adopt` records it"
         ),
         TableState::Made | TableState::Known => {}
     }
@@ -121,7 +121,7 @@ async fn join(engine: Engine) -> Result<Engine, (Engine, OpenError)> {
             tracing::warn!(
                 system = own.model().name,
                 %error,
-                "the process may not say that it is there, and answers 503 while another model comes to be served beside this one: `singlet export MODEL --to iam` has what it needs"
+                "this process may not write its own row to the table, so it answers 503 while a second model is being introduced: `singlet export MODEL --to iam` prints the permissions it needs"
             );
             let kept = own.on_store(Arc::clone(own.store()));
             behind_gate(own).await.map_err(|error| (kept, error))
@@ -147,7 +147,7 @@ async fn build_indexes(builder: IndexBuilder, system: String, indexes: String) {
     tracing::info!(
         system,
         indexes,
-        "the table gets indexes while it is served; reads by them wait"
+        "building indexes while serving; reads that need them wait"
     );
     match builder.build(&crate::store::now).await {
         Ok(built) => tracing::info!(system, indexes, rows = built.rows, "the indexes are whole"),
@@ -173,7 +173,7 @@ async fn tell_of_table(place: &Place, engine: &Engine) {
             "the table is not all that the model declares: `singlet deploy` brings it there"
         ),
         Err(error) => {
-            tracing::debug!(system = engine.model().name, %error, "what is kept about the table is not known")
+            tracing::debug!(system = engine.model().name, %error, "cannot tell whether the table is all that the model declares")
         }
     }
 }
