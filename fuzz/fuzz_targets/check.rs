@@ -6,9 +6,9 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let (source, findings) = match singlet_model::decode("model.yaml", bytes.to_vec()) {
+    let (source, findings) = match singlet_model::decode_source("model.yaml", bytes.to_vec()) {
         Ok(source) => {
-            let findings = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+            let findings = singlet_lint::check_design(singlet_model::load_source(&source)).into_sorted();
             (source, findings)
         }
         Err(invalid) => (invalid.0, vec![invalid.1]),

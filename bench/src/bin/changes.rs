@@ -245,7 +245,7 @@ async fn connect_from(place: usize, address: SocketAddr) -> Outcome<TcpStream> {
 }
 
 async fn open(store: Arc<dyn Store>) -> Outcome<Arc<Engine>> {
-    let loaded = singlet_model::load(&Source::new("changes.yaml", MODEL.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("changes.yaml", MODEL.to_owned()));
     let model = loaded.model.ok_or_else(|| Failure(format!("{:?}", loaded.diagnostics)))?;
     let engine = Engine::open(Arc::new(model), store, Attributes::new(), [1; 32]);
     engine.create_table().await?;

@@ -46,8 +46,8 @@ fn once(stage: &str, entities: usize) -> ExitCode {
     let ran = match stage {
         "none" => true,
         "events" => black_box(events(source.text())) > 0,
-        "load" => black_box(singlet_model::load(&source)).model.is_some(),
-        "check" => black_box(singlet_lint::check(singlet_model::load(&source))).len() < usize::MAX,
+        "load" => black_box(singlet_model::load_source(&source)).model.is_some(),
+        "check" => black_box(singlet_lint::check_design(singlet_model::load_source(&source))).len() < usize::MAX,
         _ => false,
     };
     if ran { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -81,7 +81,7 @@ fn measure() {
 fn doubling() {
     let sources = DOUBLED.map(|entities| Source::new("generated.yaml", model(entities)));
     let [a, b, c, d, e] = &sources;
-    let check = |source: &Source| black_box(singlet_lint::check(singlet_model::load(source))).len() < usize::MAX;
+    let check = |source: &Source| black_box(singlet_lint::check_design(singlet_model::load_source(source))).len() < usize::MAX;
     let times = medians(&mut [
         &mut || check(a),
         &mut || check(b),
@@ -116,7 +116,7 @@ impl Measured {
     fn of(entities: usize) -> Self {
         let text = model(entities);
         let source = Source::new("generated.yaml", text.clone());
-        let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+        let found = singlet_lint::check_design(singlet_model::load_source(&source)).into_sorted();
         let errors = found.iter().filter(|finding| finding.rule.severity == Severity::Error);
         for error in errors.take(3) {
             let line = source.position(error.span.start).line;
@@ -125,8 +125,8 @@ impl Measured {
         let [events, serde, load, check] = medians(&mut [
             &mut || black_box(events(&text)) > 0,
             &mut || black_box(serde_saphyr::from_str_with_options::<IgnoredAny>(&text, unbounded())).is_ok(),
-            &mut || black_box(singlet_model::load(&source)).model.is_some(),
-            &mut || black_box(singlet_lint::check(singlet_model::load(&source))).len() < usize::MAX,
+            &mut || black_box(singlet_model::load_source(&source)).model.is_some(),
+            &mut || black_box(singlet_lint::check_design(singlet_model::load_source(&source))).len() < usize::MAX,
         ]);
         Measured {
             entities,

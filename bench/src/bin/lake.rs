@@ -86,7 +86,7 @@ struct Bench {
 
 impl Bench {
     async fn open(store: Arc<dyn Store>) -> Outcome<Self> {
-        let loaded = singlet_model::load(&Source::new("lake.yaml", MODEL.to_owned()));
+        let loaded = singlet_model::load_source(&Source::new("lake.yaml", MODEL.to_owned()));
         let model = loaded
             .model
             .ok_or_else(|| Failure(format!("{:?}", loaded.diagnostics)))?;

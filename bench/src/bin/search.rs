@@ -276,7 +276,7 @@ async fn follow_on(mut follower: SearchFollower, is_over: Arc<AtomicBool>) -> Ou
 }
 
 async fn open(store: Arc<dyn Store>) -> Outcome<Engine> {
-    let loaded = singlet_model::load(&Source::new("search.yaml", MODEL.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("search.yaml", MODEL.to_owned()));
     let model = loaded
         .model
         .ok_or_else(|| Failure(format!("{:?}", loaded.diagnostics)))?;

@@ -127,7 +127,7 @@ impl Archive {
     }
 
     /// Tells it from every other archive: the sums of its manifests, which have those of its files.
-    pub fn fingerprint(&self) -> &str {
+    pub fn archive_fingerprint(&self) -> &str {
         &self.fingerprint
     }
 

@@ -119,9 +119,9 @@ mod tests {
             ])
         };
         for at in 0..40 {
-            writer.put(&item(at)).unwrap();
+            writer.put_item(&item(at)).unwrap();
         }
-        writer.put(&item(57)).unwrap();
+        writer.put_item(&item(57)).unwrap();
         writer.finish(2).unwrap();
         let archive = archives_in(&folder).unwrap().remove(0);
         let key_of = |item: &Item| Item::from([("PK".to_owned(), item["PK"].clone())]);

@@ -103,7 +103,7 @@ impl ArchiveWriter {
     /// # Errors
     ///
     /// Where it cannot be written.
-    pub fn put(&mut self, item: &Item) -> Result<(), ArchiveError> {
+    pub fn put_item(&mut self, item: &Item) -> Result<(), ArchiveError> {
         let mut open = match self.open.take() {
             Some(open) => open,
             None => self.next_file()?,

@@ -64,7 +64,7 @@ fn written(folder: &Path, items: &[Item], file_bytes: u64) -> Archive {
         .unwrap()
         .with_file_bytes(file_bytes);
     for item in items {
-        writer.put(item).unwrap();
+        writer.put_item(item).unwrap();
     }
     let done = writer.finish(NOW + 5).unwrap();
     assert_eq!(done.items, items.len() as u64);
@@ -98,8 +98,14 @@ fn what_is_written_is_read_whatever_the_size_of_files() {
             "{count} by {file_bytes}"
         );
         // As the folder of all exports, as that of its own, and as it was named.
-        assert_eq!(only(&to.join("AWSDynamoDB")).fingerprint(), archive.fingerprint());
-        assert_eq!(only(archive.folder()).fingerprint(), archive.fingerprint());
+        assert_eq!(
+            only(&to.join("AWSDynamoDB")).archive_fingerprint(),
+            archive.archive_fingerprint()
+        );
+        assert_eq!(
+            only(archive.folder()).archive_fingerprint(),
+            archive.archive_fingerprint()
+        );
     }
 }
 
@@ -107,13 +113,13 @@ fn what_is_written_is_read_whatever_the_size_of_files() {
 fn what_was_not_written_to_its_end_is_no_archive() {
     let folder = folder("killed");
     let mut writer = ArchiveWriter::begin(&folder, "Orders", NOW).unwrap();
-    writer.put(&items(1)[0]).unwrap();
+    writer.put_item(&items(1)[0]).unwrap();
     drop(writer);
     let error = archives_in(&folder).unwrap_err();
     assert!(matches!(error.problem, ArchiveProblem::Unfinished), "{error}");
     // The next one is another, and the first is still said.
     let mut writer = ArchiveWriter::begin(&folder, "Orders", NOW + 1).unwrap();
-    writer.put(&items(1)[0]).unwrap();
+    writer.put_item(&items(1)[0]).unwrap();
     writer.finish(NOW + 2).unwrap();
     assert!(matches!(
         archives_in(&folder).unwrap_err().problem,

@@ -25,7 +25,7 @@ impl Pacer {
     }
 
     /// Waits until what was taken before is paid for.
-    pub async fn wait(&self) {
+    pub async fn wait_until_paid(&self) {
         if self.units_per_second.is_none() {
             return;
         }
@@ -35,7 +35,7 @@ impl Pacer {
     }
 
     /// Notes what a call took.
-    pub fn took(&self, units: f64) {
+    pub fn note_taken(&self, units: f64) {
         let Some(rate) = self.units_per_second.filter(|rate| *rate > 0.0) else {
             return;
         };

@@ -98,7 +98,7 @@ impl AuditReport {
     }
 
     /// How many findings are damage.
-    pub fn damage(&self) -> u64 {
+    pub fn damage_count(&self) -> u64 {
         let damage = self.findings.iter().filter(|counted| counted.is_damage);
         damage.map(|counted| counted.count).sum()
     }
@@ -109,7 +109,7 @@ impl AuditReport {
         of_kind.map(|counted| counted.count).sum()
     }
 
-    pub(crate) fn add(&mut self, finding: &Finding) {
+    pub(crate) fn add_finding(&mut self, finding: &Finding) {
         self.sound &= !finding.kind.is_damage();
         let is_it = |counted: &CountedFinding, attribute: &Option<String>| {
             counted.kind == finding.kind.name() && counted.entity == finding.entity && counted.attribute == *attribute
@@ -160,7 +160,7 @@ impl AuditReport {
     }
 
     /// Puts everything in one order, whichever segment came first: damage before notes.
-    pub(crate) fn sort(&mut self) {
+    pub(crate) fn sort_findings(&mut self) {
         let named = |counted: &CountedFinding| {
             let kind = (!counted.is_damage, counted.kind.clone());
             (kind, counted.entity.clone(), counted.attribute.clone())
@@ -199,7 +199,7 @@ impl AuditReport {
                 self.unsettled
             );
         }
-        match self.damage() {
+        match self.damage_count() {
             0 => text.push_str("nothing is wrong\n"),
             1 => text.push_str("1 thing is wrong\n"),
             damage => {

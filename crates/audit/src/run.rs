@@ -187,7 +187,7 @@ pub async fn audit_table(
     try_join_all((0..segments).map(|at| run.segment(at, segments))).await?;
     let state = run.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut report = state.progress.report;
-    report.sort();
+    report.sort_findings();
     Ok(report)
 }
 
@@ -224,12 +224,12 @@ impl Run<'_> {
                 segment,
                 ..ScanRequest::default()
             };
-            self.pacer.wait().await;
+            self.pacer.wait_until_paid().await;
             let page = self.scanned(&request).await?;
-            let mut units = read_units(page.consumed.total());
+            let mut units = read_units(page.consumed.total_units());
             let looked = self.auditor.look_at(page.items, (self.clock)()).await?;
-            units += read_units(looked.consumed.total());
-            self.pacer.took(units);
+            units += read_units(looked.consumed.total_units());
+            self.pacer.note_taken(units);
             let mended = self.mend_page(&looked).await?;
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             self.add_page(&mut state.progress.report, &looked, mended, units);
@@ -267,7 +267,7 @@ impl Run<'_> {
             if self.options.is_shared && finding.kind == FindingKind::UnknownKind {
                 continue;
             }
-            report.add(finding);
+            report.add_finding(finding);
         }
         for one in mended {
             one.mended.iter().for_each(|finding| report.add_mended(finding));
@@ -307,7 +307,7 @@ impl Run<'_> {
                 return Ok(ended);
             }
             self.keeper.keep_images(&plan.changes).map_err(AuditError::Keep)?;
-            if self.auditor.mend(&plan).await? {
+            if self.auditor.mend_findings(&plan).await? {
                 return Ok(ended);
             }
             // Somebody wrote: what is wrong now is another matter.
@@ -347,5 +347,5 @@ struct Mended {
 }
 
 fn read_units(units: singlet_store::Units) -> f64 {
-    units.read.halves() as f64 / 2.0
+    units.read.half_count() as f64 / 2.0
 }

@@ -73,7 +73,7 @@ impl ChangeId {
     /// The id of a record. The key is hashed, so that an id has a bounded length and stands anywhere.
     pub(crate) fn of_record(sequence: &str, key: &Item) -> Self {
         let mut text = Vec::new();
-        json_text::object(&mut text, key.iter().map(|(name, value)| (name.as_str(), value)));
+        json_text::write_object(&mut text, key.iter().map(|(name, value)| (name.as_str(), value)));
         let mut id = String::with_capacity(sequence.len() + 1 + 2 * KEY_HASH_BYTES);
         id.push_str(sequence);
         id.push('-');
@@ -130,12 +130,12 @@ impl Change {
         fields.extend(self.after.clone().map(|row| ("after", Value::M(row))));
         fields.push(("at", Value::S(self.at_text())));
         fields.extend(self.by.as_ref().map(|by| ("by", word(by))));
-        json_text::object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
+        json_text::write_object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
         String::from_utf8(out).unwrap_or_default()
     }
 
     /// The attributes that differ between before and after, by name.
-    pub fn differing(&self) -> Vec<&str> {
+    pub fn differing_attributes(&self) -> Vec<&str> {
         let (Some(before), Some(after)) = (&self.before, &self.after) else {
             return Vec::new();
         };

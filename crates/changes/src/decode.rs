@@ -63,14 +63,14 @@ impl Misfit {
         fields.extend(self.record.old.clone().map(|item| ("old", Value::M(item))));
         fields.extend(self.record.new.clone().map(|item| ("new", Value::M(item))));
         let mut out = Vec::new();
-        json_text::object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
+        json_text::write_object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
         String::from_utf8(out).unwrap_or_default()
     }
 }
 
 impl fmt::Display for Misfit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = json_text::of(&Value::M(self.record.key.clone()));
+        let key = json_text::json_of(&Value::M(self.record.key.clone()));
         write!(out, "`{}` {key}: {}", self.entity, self.reason)
     }
 }
@@ -102,7 +102,7 @@ impl ChangeDecoder {
     /// # Errors
     ///
     /// Where the source fails.
-    pub async fn decode(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {
+    pub async fn decode_change(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {
         if self.is_mark_of_end(&record) || is_of_migration(&record) {
             return Ok(Decoded::Nothing);
         }
@@ -218,7 +218,7 @@ impl ChangeDecoder {
             _ => ChangeKind::Created,
         };
         let key = match after.as_ref().or(before.as_ref()) {
-            Some(row) => self.identity(entity, row),
+            Some(row) => self.row_identity(entity, row),
             None => self.identity_of_key(entity, &record.key)?,
         };
         changes.push(Change {
@@ -264,7 +264,7 @@ impl ChangeDecoder {
                 true => ChangeKind::Expired,
                 false => ChangeKind::Deleted,
             },
-            key: self.identity(entity, &before),
+            key: self.row_identity(entity, &before),
             before: Some(before),
             after: None,
             at_seconds: record.at_seconds,
@@ -300,7 +300,7 @@ impl ChangeDecoder {
     pub fn fitting_key(&self, entity: &str, item: &Item) -> Option<Attributes> {
         let entity = self.model.entity_named(entity)?;
         let row = fitting_row(entity, item).ok()?;
-        Some(self.identity(entity, &row))
+        Some(self.row_identity(entity, &row))
     }
 
     /// What identifies the row of which an item's key names a version; nothing where the entity has no versions, or the key does not tell.
@@ -314,7 +314,7 @@ impl ChangeDecoder {
     }
 
     /// What identifies a row.
-    pub(crate) fn identity(&self, entity: &Entity, row: &Attributes) -> Attributes {
+    pub(crate) fn row_identity(&self, entity: &Entity, row: &Attributes) -> Attributes {
         let names = self.model.catalog.names(entity.id);
         let names = names.map_or(&[][..], |names| &names.key_variables);
         names
@@ -328,12 +328,12 @@ impl ChangeDecoder {
         let decoded = entity.key.iter().find_map(|choice| {
             let mut found = Attributes::new();
             for template in &choice.keys {
-                found.extend(template.template.decode(key.get(&template.attribute)?).ok()?);
+                found.extend(template.template.decode_key(key.get(&template.attribute)?).ok()?);
             }
             Some(found)
         });
         let decoded = decoded.ok_or_else(|| Unfit("its key is none that the model makes".to_owned()))?;
-        Ok(self.identity(entity, &decoded))
+        Ok(self.row_identity(entity, &decoded))
     }
 }
 

@@ -32,11 +32,11 @@ impl Follower {
     ///
     /// Where the name is none, or the store fails.
     pub async fn start(followers: Followers, name: &str, now: i64) -> Result<Self, FollowError> {
-        let noted = match followers.noted(name).await? {
+        let noted = match followers.noted_of(name).await? {
             Some(noted) => noted,
             None => {
                 let position = place_at(&followers, StreamPosition::Latest).await?;
-                followers.enter(name, position, now).await?
+                followers.enter_follower(name, position, now).await?
             }
         };
         Ok(Self::at(followers, name, noted))
@@ -44,7 +44,7 @@ impl Follower {
 
     /// The same under a name that nobody else can choose.
     pub(crate) async fn start_kept(followers: Followers, name: &str, now: i64) -> Result<Self, FollowError> {
-        let noted = match followers.noted(name).await? {
+        let noted = match followers.noted_of(name).await? {
             Some(noted) => noted,
             None => {
                 let position = place_at(&followers, StreamPosition::Latest).await?;
@@ -95,7 +95,7 @@ impl Follower {
     }
 
     /// How far it is, as noted.
-    pub fn noted(&self) -> &Noted {
+    pub fn noted_progress(&self) -> &Noted {
         &self.noted
     }
 
@@ -140,13 +140,16 @@ impl Follower {
     /// # Errors
     ///
     /// Where another process follows under the same name and is further, or the store fails: then what was told comes again.
-    pub async fn note(&mut self, now: i64) -> Result<(), FollowError> {
+    pub async fn note_progress(&mut self, now: i64) -> Result<(), FollowError> {
         let is_idle = now.saturating_sub(self.noted.at_seconds) < IDLE_SECONDS_MAX;
         if !self.has_told && is_idle {
             return Ok(());
         }
         let position = self.reader.position().clone();
-        self.noted = self.followers.note(&self.name, &self.noted, &position, now).await?;
+        self.noted = self
+            .followers
+            .note_position(&self.name, &self.noted, &position, now)
+            .await?;
         self.has_told = false;
         Ok(())
     }

@@ -162,7 +162,7 @@ impl Followers {
     /// # Errors
     ///
     /// Where the store fails, or the row cannot be read.
-    pub async fn noted(&self, name: &str) -> Result<Option<Noted>, FollowError> {
+    pub async fn noted_of(&self, name: &str) -> Result<Option<Noted>, FollowError> {
         Ok(self.noted_and_turn(name).await?.0)
     }
 
@@ -171,7 +171,7 @@ impl Followers {
     /// # Errors
     ///
     /// Where it is there already, its name is none, or there are too many.
-    pub async fn enter(&self, name: &str, position: StreamPosition, now: i64) -> Result<Noted, FollowError> {
+    pub async fn enter_follower(&self, name: &str, position: StreamPosition, now: i64) -> Result<Noted, FollowError> {
         check_name(name)?;
         self.enter_kept(name, position, now).await
     }
@@ -206,7 +206,7 @@ impl Followers {
     /// # Errors
     ///
     /// Where another was faster, or the store fails.
-    pub async fn note(
+    pub async fn note_position(
         &self,
         name: &str,
         before: &Noted,
@@ -227,7 +227,7 @@ impl Followers {
         before: &Noted,
         position: &StreamPosition,
     ) -> Result<Noted, FollowError> {
-        let there = self.noted(name).await?;
+        let there = self.noted_of(name).await?;
         there
             .filter(|there| there.position == *position && there.run == self.run && there.turn > before.turn)
             .ok_or(FollowError::Overtaken)
@@ -260,9 +260,9 @@ impl Followers {
     /// # Errors
     ///
     /// Where there is no such follower, or the store fails.
-    pub async fn acknowledge(&self, name: &str) -> Result<usize, FollowError> {
+    pub async fn acknowledge_gaps(&self, name: &str) -> Result<usize, FollowError> {
         for _ in 0..TRIES_MAX {
-            let noted = self.noted(name).await?.ok_or_else(|| unknown(name))?;
+            let noted = self.noted_of(name).await?.ok_or_else(|| unknown(name))?;
             let kept = Some((&noted.position, &[][..]));
             match self.put(name, Some(noted.turn), kept, noted.at_seconds).await {
                 // It noted something meanwhile.
@@ -278,7 +278,7 @@ impl Followers {
     /// # Errors
     ///
     /// Where there is no such follower, or the store fails.
-    pub async fn forget(&self, name: &str) -> Result<(), FollowError> {
+    pub async fn forget_follower(&self, name: &str) -> Result<(), FollowError> {
         for _ in 0..TRIES_MAX {
             let (there, turn) = self.noted_and_turn(name).await?;
             let known = self.names().await?.iter().any(|known| known == name);
@@ -314,7 +314,7 @@ impl Followers {
             if let Some(item) = self.get(&row).await? {
                 let secret = item.get(SECRET).and_then(Value::as_bytes);
                 let secret = secret.filter(|secret| secret.len() == SECRET_BYTES);
-                return secret.map(<[u8]>::to_vec).ok_or_else(unreadable);
+                return secret.map(<[u8]>::to_vec).ok_or_else(unreadable_progress);
             }
             let mut drawn = vec![0; SECRET_BYTES];
             getrandom::fill(&mut drawn).map_err(|error| FollowError::Refused(error.to_string()))?;
@@ -333,14 +333,18 @@ impl Followers {
         let Some(position) = item.get(POSITION) else {
             return Ok((None, Some(turn)));
         };
-        let position = position.as_str().ok_or_else(unreadable)?;
+        let position = position.as_str().ok_or_else(unreadable_progress)?;
         let gaps = match item.get(GAPS) {
-            Some(Value::L(gaps)) => gaps.iter().map(gap_of).collect::<Option<_>>().ok_or_else(unreadable)?,
+            Some(Value::L(gaps)) => gaps
+                .iter()
+                .map(gap_of)
+                .collect::<Option<_>>()
+                .ok_or_else(unreadable_progress)?,
             _ => Vec::new(),
         };
         let noted = Noted {
             position: StreamPosition::After(position.to_owned()),
-            at_seconds: number(item.get(NOTED_AT)).ok_or_else(unreadable)?,
+            at_seconds: number_of(item.get(NOTED_AT)).ok_or_else(unreadable_progress)?,
             gaps,
             turn,
             run: item.get(RUN).and_then(Value::as_str).unwrap_or_default().to_owned(),
@@ -398,7 +402,7 @@ impl Followers {
             turn,
             run: self.run.clone(),
         };
-        Ok((put.request(), noted))
+        Ok((put.put_request(), noted))
     }
 
     async fn put(
@@ -500,7 +504,7 @@ fn unknown(name: &str) -> FollowError {
     FollowError::Refused(format!("there is no follower `{name}`"))
 }
 
-pub(crate) fn unreadable() -> FollowError {
+pub(crate) fn unreadable_progress() -> FollowError {
     FollowError::Runtime(RuntimeError::Stored(
         "the row of a follower cannot be read: another version of Singlet wrote it".to_owned(),
     ))
@@ -510,19 +514,19 @@ pub(crate) fn number_value(number: i64) -> Value {
     Value::N(Number::from(number))
 }
 
-pub(crate) fn number(value: Option<&Value>) -> Option<i64> {
+pub(crate) fn number_of(value: Option<&Value>) -> Option<i64> {
     value.and_then(Value::as_number).and_then(|number| number.to_i64())
 }
 
 pub(crate) fn turn_of(item: &Item) -> Result<u64, FollowError> {
-    let turn = number(item.get(TURN)).and_then(|turn| u64::try_from(turn).ok());
-    turn.ok_or_else(unreadable)
+    let turn = number_of(item.get(TURN)).and_then(|turn| u64::try_from(turn).ok());
+    turn.ok_or_else(unreadable_progress)
 }
 
 fn gap_of(value: &Value) -> Option<Gap> {
     let Value::L(ends) = value else { return None };
     Some(Gap {
-        from_seconds: number(ends.first())?,
-        to_seconds: number(ends.get(1))?,
+        from_seconds: number_of(ends.first())?,
+        to_seconds: number_of(ends.get(1))?,
     })
 }

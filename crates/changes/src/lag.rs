@@ -38,8 +38,8 @@ impl Followers {
     /// # Errors
     ///
     /// Where the store fails, or the follower's row cannot be read.
-    pub async fn lag(&self, name: &str) -> Result<Option<Lag>, FollowError> {
-        let Some(noted) = self.noted(name).await? else {
+    pub async fn follower_lag(&self, name: &str) -> Result<Option<Lag>, FollowError> {
+        let Some(noted) = self.noted_of(name).await? else {
             return Ok(None);
         };
         let mut reader = ChangeReader::new(Arc::clone(self.model()), Arc::clone(self.source()), noted.position);
@@ -60,11 +60,11 @@ impl Followers {
     ///
     /// # Errors
     ///
-    /// As [`Followers::lag`].
-    pub async fn behind(&self) -> Result<Vec<(String, Lag)>, FollowError> {
+    /// As [`Followers::follower_lag`].
+    pub async fn followers_behind(&self) -> Result<Vec<(String, Lag)>, FollowError> {
         let mut behind = Vec::new();
         for name in self.names().await? {
-            match self.lag(&name).await? {
+            match self.follower_lag(&name).await? {
                 None | Some(Lag::Changes(0)) => {}
                 Some(lag) => behind.push((name, lag)),
             }

@@ -5,7 +5,7 @@
 
 use singlet_item::Value;
 
-use crate::followers::{FollowError, Followers, number, number_value, turn_of};
+use crate::followers::{FollowError, Followers, number_of, number_value, turn_of};
 
 /// What the row is called in keys.
 const KIND: &str = "lease";
@@ -41,7 +41,7 @@ impl Lease {
     /// # Errors
     ///
     /// Where the store fails.
-    pub async fn hold(&mut self, now: i64) -> Result<bool, FollowError> {
+    pub async fn hold_lease(&mut self, now: i64) -> Result<bool, FollowError> {
         if self
             .until
             .is_some_and(|until| until - now > RENEW_MILLIS && until - now <= LEASE_MILLIS)
@@ -69,7 +69,7 @@ impl Lease {
         let there = self.followers.get(&row).await?;
         let holder = there.as_ref().and_then(|item| item.get(HOLDER)).and_then(Value::as_str);
         let is_other = holder.is_some_and(|holder| holder != self.followers.run());
-        let held_until = there.as_ref().and_then(|item| number(item.get(UNTIL)));
+        let held_until = there.as_ref().and_then(|item| number_of(item.get(UNTIL)));
         // A clock that is far ahead must not keep everybody out for long.
         let is_held = held_until.is_some_and(|until| until > now && until - now <= 2 * LEASE_MILLIS);
         if is_other && is_held {

@@ -140,7 +140,7 @@ impl ChangeReader {
                 page.earlier += 1;
                 continue;
             }
-            match self.decoder.decode(self.source.as_ref(), record).await? {
+            match self.decoder.decode_change(self.source.as_ref(), record).await? {
                 Decoded::Changes(changes) => page.told.extend(changes.into_iter().map(Told::Change)),
                 Decoded::Misfit(misfit) => page.told.push(Told::Misfit(misfit)),
                 Decoded::Nothing => page.nothing += 1,

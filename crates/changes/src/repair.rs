@@ -10,7 +10,7 @@ use singlet_runtime::{Engine, TriggerOutcome};
 use singlet_values::json_text;
 
 use crate::decode::{ChangeDecoder, fitting_row};
-use crate::followers::{FollowError, Followers, number, number_value, turn_of};
+use crate::followers::{FollowError, Followers, number_of, number_value, turn_of};
 use crate::source::{ScanItems, scan_items_in};
 use crate::triggers::followers_of;
 
@@ -70,7 +70,11 @@ pub async fn repair_copies(
             repaired.rows += 1;
             for stale in engine.stale_copies(entity, &row, clock()).await? {
                 repaired.stale += 1;
-                let mark = format!("{} {}", stale.write, json_text::of(&Value::M(stale.source.clone())));
+                let mark = format!(
+                    "{} {}",
+                    stale.write,
+                    json_text::json_of(&Value::M(stale.source.clone()))
+                );
                 if !done.insert(mark) {
                     continue;
                 }
@@ -124,7 +128,7 @@ impl RepairRow {
             _ => Vec::new(),
         };
         let text = |map: &Item, name: &str| map.get(name).and_then(Value::as_str).map(str::to_owned);
-        let count = |map: &Item, name: &str| usize::try_from(number(map.get(name))?).ok();
+        let count = |map: &Item, name: &str| usize::try_from(number_of(map.get(name))?).ok();
         let asked = |map: &Item| Some((text(map, "id")?, text(map, "entity")?));
         let answered = |map: &Item| {
             let repaired = Repaired {

@@ -75,7 +75,7 @@ impl SnapshotRow {
             ],
         };
         let mut out = Vec::new();
-        json_text::object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
+        json_text::write_object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
         String::from_utf8(out).unwrap_or_default()
     }
 }
@@ -136,7 +136,7 @@ impl SnapshotReader {
                     .is_none_or(is_current)
                     .then(|| SnapshotRow::Row {
                         entity: entity.name.clone(),
-                        key: self.decoder.identity(entity, &row),
+                        key: self.decoder.row_identity(entity, &row),
                         row,
                     })
             }

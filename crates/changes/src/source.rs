@@ -46,7 +46,7 @@ pub struct KeptPut {
 
 impl KeptPut {
     /// As a request, on condition of what is there now.
-    pub(crate) fn request(&self) -> PutRequest {
+    pub(crate) fn put_request(&self) -> PutRequest {
         let condition = match self.turn_before {
             None => Condition::not_exists(Path::attribute(&self.partition)),
             Some(turn) => {
@@ -162,7 +162,7 @@ pub async fn get_row_in(store: &dyn Store, table: &str, key: &Item) -> Result<Op
 ///
 /// Where the store fails; whether it was written is then not known.
 pub async fn put_row_in(store: &dyn Store, put: &KeptPut) -> Result<bool> {
-    match store.put(&put.request()).await {
+    match store.put(&put.put_request()).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_condition_failed() => Ok(false),
         Err(error) => Err(error),

@@ -14,10 +14,11 @@ use singlet_item::{Item, Value};
 use singlet_model::model::{Schedule, Tick};
 use singlet_runtime::{Engine, RuntimeError, TickRun, TriggerOutcome};
 
-use crate::followers::{FollowError, Followers, check_released, number, number_value, turn_of, unreadable};
+use crate::followers::{FollowError, Followers, check_released, number_of, number_value, turn_of, unreadable_progress};
 use crate::lease::Lease;
 use crate::triggers::{
-    ParkedChange, ParkedChanges, ParkedOrder, Parking, RunEnd, Tries, TriggerObserver, ended, followers_of, tried,
+    ParkedChange, ParkedChanges, ParkedOrder, Parking, RunEnd, Tries, TriggerObserver, followers_of, run_end,
+    run_with_retries,
 };
 
 /// The name of the lease of who runs them.
@@ -69,10 +70,10 @@ impl Ticker {
         now: i64,
     ) -> Result<Vec<Self>, FollowError> {
         let mut all = Vec::new();
-        for (write, schedule) in engine.model().scheduled() {
+        for (write, schedule) in engine.model().scheduled_writes() {
             let followers = followers_of(engine);
             let parked = ParkedChanges::new(followers.clone());
-            parked.look().await?;
+            parked.look_anew().await?;
             let begins = NotedTicks {
                 passed: now,
                 begun: None,
@@ -97,7 +98,7 @@ impl Ticker {
     }
 
     /// The lease of who runs the ticks of a model, for a process that is not alone.
-    pub fn lease(engine: &Arc<Engine>) -> Lease {
+    pub fn tick_lease(engine: &Arc<Engine>) -> Lease {
         Lease::new(followers_of(engine), LEASE)
     }
 
@@ -107,7 +108,7 @@ impl Ticker {
     }
 
     /// How many of its ticks are parked: the last that could not be done, or none.
-    pub fn parked(&self) -> usize {
+    pub fn parked_ticks(&self) -> usize {
         self.parked_tick().map_or(0, |_| 1)
     }
 
@@ -152,8 +153,8 @@ impl Ticker {
         if self.parked_tick().is_none() {
             return Ok(());
         }
-        self.parked.look().await?;
-        let ordered = self.parked.ordered().into_iter();
+        self.parked.look_anew().await?;
+        let ordered = self.parked.ordered_parked().into_iter();
         let own: Vec<_> = ordered.filter(|(parked, _)| self.is_own(parked)).collect();
         for (parked, order) in own {
             match order {
@@ -190,7 +191,7 @@ impl Ticker {
         let earlier = self.parked_tick().filter(|parked| parked.change != tick.id);
         match self.tried(tick, None).await {
             Ok(outcome) => {
-                let end = ended(outcome);
+                let end = run_end(outcome);
                 self.observer.ran(&self.write, &tick.id, &end);
                 if let Some(earlier) = earlier {
                     self.parked.remove(store, &earlier).await?;
@@ -200,7 +201,7 @@ impl Ticker {
             Err(error) => {
                 let reason = error.to_string();
                 let parking = Parking::of_tick(&self.write, tick);
-                self.parked.park(&parking, &reason, Tries::NONE).await?;
+                self.parked.park_change(&parking, &reason, Tries::NONE).await?;
                 if let Some(earlier) = earlier {
                     self.parked.remove(store, &earlier).await?;
                 }
@@ -213,17 +214,17 @@ impl Ticker {
 
     async fn retry(&self, parked: &ParkedChange) -> Result<(), FollowError> {
         let store = self.engine.store().as_ref();
-        let body = self.parked.body(parked).await?;
-        let Some((key, tick)) = body.and_then(|(key, parking)| Some((key, parking.tick()?))) else {
+        let body = self.parked.parked_body(parked).await?;
+        let Some((key, tick)) = body.and_then(|(key, parking)| Some((key, parking.parked_tick()?))) else {
             // It was done, and only its place in the list was left.
             return self.parked.remove(store, parked).await;
         };
         match self.tried(&tick, Some(&key)).await {
             Ok(outcome) => {
-                self.observer.ran(&self.write, &tick.id, &ended(outcome));
+                self.observer.ran(&self.write, &tick.id, &run_end(outcome));
                 self.parked.remove(store, parked).await
             }
-            Err(error) => self.parked.still(parked, &error.to_string()).await,
+            Err(error) => self.parked.note_still_parked(parked, &error.to_string()).await,
         }
     }
 
@@ -236,11 +237,11 @@ impl Ticker {
             };
             self.engine.run_tick(run)
         };
-        tried(self.observer.as_ref(), &self.write, run).await
+        run_with_retries(self.observer.as_ref(), &self.write, run).await
     }
 
     fn parked_tick(&self) -> Option<ParkedChange> {
-        self.parked.seen().into_iter().find(|parked| self.is_own(parked))
+        self.parked.seen_parked().into_iter().find(|parked| self.is_own(parked))
     }
 
     fn is_own(&self, parked: &ParkedChange) -> bool {
@@ -284,7 +285,7 @@ pub async fn noted_schedules(followers: &Followers, now: i64) -> Result<Vec<Note
     let model = followers.model();
     let zone = TimeZone::get(&model.zone).unwrap_or(TimeZone::UTC);
     let mut all = Vec::new();
-    for (write, schedule) in model.scheduled() {
+    for (write, schedule) in model.scheduled_writes() {
         let noted = noted_ticks(followers, &write.name).await?;
         let from = noted.as_ref().map_or(now, |noted| noted.passed);
         all.push(NotedSchedule {
@@ -315,7 +316,7 @@ async fn entered(followers: &Followers, write: &str, begins: NotedTicks) -> Resu
         followers.put_item(with_noted(row, &begins), None).await?;
     }
     let noted = noted_ticks(followers, write).await?;
-    noted.ok_or_else(unreadable)
+    noted.ok_or_else(unreadable_progress)
 }
 
 /// Changes the note of a write, whatever others note meanwhile; what is there then.
@@ -326,7 +327,7 @@ async fn change_noted(
 ) -> Result<NotedTicks, FollowError> {
     let row = followers.row(KIND, &[write])?;
     for _ in 0..TRIES_MAX {
-        let there = followers.get(&row).await?.ok_or_else(unreadable)?;
+        let there = followers.get(&row).await?.ok_or_else(unreadable_progress)?;
         let before = noted_in(&there)?;
         let mut after = before.clone();
         change(&mut after);
@@ -355,12 +356,15 @@ fn with_noted(mut row: Item, noted: &NotedTicks) -> Item {
 }
 
 fn noted_in(item: &Item) -> Result<NotedTicks, FollowError> {
-    let begun = match (number(item.get(BEGUN_AT)), item.get(BEGUN_ID).and_then(Value::as_str)) {
+    let begun = match (
+        number_of(item.get(BEGUN_AT)),
+        item.get(BEGUN_ID).and_then(Value::as_str),
+    ) {
         (Some(at), Some(id)) => Some(Tick { at, id: id.to_owned() }),
         _ => None,
     };
     Ok(NotedTicks {
-        passed: number(item.get(PASSED)).ok_or_else(unreadable)?,
+        passed: number_of(item.get(PASSED)).ok_or_else(unreadable_progress)?,
         begun,
     })
 }

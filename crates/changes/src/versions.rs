@@ -137,7 +137,7 @@ impl Search<'_> {
             id: ChangeId::of_record(&self.record.sequence, &self.record.key),
             entity: entity.name.clone(),
             kind,
-            key: self.decoder.identity(entity, any),
+            key: self.decoder.row_identity(entity, any),
             before,
             after,
             at_seconds: self.record.at_seconds,
@@ -170,7 +170,7 @@ impl Search<'_> {
     ) -> Result<std::result::Result<Option<Attributes>, Unfit>> {
         let (entity, history) = self.of;
         let model = self.decoder.model();
-        let identity = self.decoder.identity(entity, version);
+        let identity = self.decoder.row_identity(entity, version);
         let mut beside = Beside {
             table: model.table.name.clone(),
             partition: model.table.key.first().map(|key| key.name.clone()).unwrap_or_default(),
@@ -188,7 +188,7 @@ impl Search<'_> {
                     Ok(found) => found,
                     Err(unfit) => return Ok(Err(unfit)),
                 };
-                if found.contains_key(&history.at) && self.decoder.identity(entity, &found) == identity {
+                if found.contains_key(&history.at) && self.decoder.row_identity(entity, &found) == identity {
                     return Ok(Ok(Some(found)));
                 }
             }

@@ -27,6 +27,6 @@ pub(crate) fn check_lakes<'m>(
         LakePlace::Folder(folder) => {
             std::fs::create_dir_all(folder).map_err(|error| format!("`{place}` cannot be made: {error}"))
         }
-        LakePlace::S3 { .. } => place.files().map(drop).map_err(|error| error.to_string()),
+        LakePlace::S3 { .. } => place.open_files().map(drop).map_err(|error| error.to_string()),
     }
 }

@@ -145,7 +145,7 @@ mod socket {
     /// # Errors
     ///
     /// Where the socket cannot be made; the service can do without.
-    pub(crate) fn listen(folder: &Path, store: EmbeddedStore) -> io::Result<Operator> {
+    pub(crate) fn listen_for_operators(folder: &Path, store: EmbeddedStore) -> io::Result<Operator> {
         let path = folder.join(SOCKET_FILE);
         // The folder is ours alone while it is open, so this was left by a process that was killed.
         match std::fs::remove_file(&path) {
@@ -197,7 +197,7 @@ mod socket {
         while let Some(asked) = line.read::<Asked>().await? {
             let said = match &asked {
                 Asked::Store(call) => {
-                    if call.writes() && !has_written {
+                    if call.is_write() && !has_written {
                         has_written = true;
                         tracing::info!(process = peer.pid(), "a command writes through this process");
                     }
@@ -226,7 +226,7 @@ mod socket {
         /// # Errors
         ///
         /// Where who asks may not.
-        pub(crate) async fn connect(folder: &Path) -> io::Result<Option<Self>> {
+        pub(crate) async fn connect_line(folder: &Path) -> io::Result<Option<Self>> {
             let Ok(socket) = SocketPath::within(folder) else {
                 return Ok(None);
             };
@@ -277,7 +277,7 @@ mod socket {
     pub(crate) struct Operator;
 
     /// Nobody can ask a running service here.
-    pub(crate) fn listen(_: &Path, _: EmbeddedStore) -> io::Result<Operator> {
+    pub(crate) fn listen_for_operators(_: &Path, _: EmbeddedStore) -> io::Result<Operator> {
         Ok(Operator)
     }
 
@@ -286,7 +286,7 @@ mod socket {
     pub(crate) struct OperatorLine;
 
     impl OperatorLine {
-        pub(crate) async fn connect(_: &Path) -> io::Result<Option<Self>> {
+        pub(crate) async fn connect_line(_: &Path) -> io::Result<Option<Self>> {
             Ok(None)
         }
 
@@ -296,7 +296,7 @@ mod socket {
     }
 }
 
-pub(crate) use socket::{Operator, OperatorLine, listen};
+pub(crate) use socket::{Operator, OperatorLine, listen_for_operators};
 
 impl OperatorLine {
     /// Has a call of a store done.
@@ -325,7 +325,7 @@ pub(crate) fn unanswered(folder: &Path, error: &std::io::Error) -> String {
 ///
 /// Where who asks may not.
 pub(crate) async fn connect_operator(folder: &Path) -> Result<Option<OperatorLine>, String> {
-    let connected = OperatorLine::connect(folder).await;
+    let connected = OperatorLine::connect_line(folder).await;
     connected.map_err(|error| unanswered(folder, &error))
 }
 

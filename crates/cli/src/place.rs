@@ -95,7 +95,7 @@ impl Place {
     /// Opens the store, and says whether others are at work on the data. A folder that a service has open is worked on by asking it.
     pub(crate) async fn open_in_company(&self) -> Result<(Arc<dyn Store>, Company), String> {
         if let Place::Folder(folder) = self
-            && let Some(served) = ServedStore::connect(folder).await?
+            && let Some(served) = ServedStore::connect_served(folder).await?
         {
             return Ok((Arc::new(served), Company::Shared));
         }
@@ -109,7 +109,7 @@ impl Place {
             Place::DynamoDb { endpoint_url, region } => {
                 let settings = settings(endpoint_url.as_ref(), region.as_ref())?;
                 let store = DynamoDbStore::connect(&settings).await;
-                Arc::new(store.map_err(|error| self.failed(&error))?)
+                Arc::new(store.map_err(|error| self.failed_here(&error))?)
             }
         })
     }
@@ -123,7 +123,7 @@ impl Place {
             Place::DynamoDb { .. } => return Ok((self.open_itself().await?, None)),
         };
         let operator = folder.and_then(|folder| {
-            let operator = operator::listen(folder, store.clone());
+            let operator = operator::listen_for_operators(folder, store.clone());
             // Without one, commands wait for the end of this process.
             let operator =
                 operator.inspect_err(|error| tracing::warn!(%error, "cannot answer commands through the folder"));
@@ -131,14 +131,14 @@ impl Place {
         });
         let upkeep = Upkeep {
             _operator: operator,
-            _sweeping: sweep::start(store.clone()),
+            _sweeping: sweep::start_sweep(store.clone()),
             store: store.clone(),
         };
         Ok((Arc::new(store), Some(upkeep)))
     }
 
     /// What a store says, with the place where it was asked.
-    pub(crate) fn failed(&self, error: &StoreError) -> String {
+    pub(crate) fn failed_here(&self, error: &StoreError) -> String {
         match self {
             Place::DynamoDb {
                 endpoint_url: Some(url),
@@ -195,7 +195,7 @@ fn settings(endpoint_url: Option<&String>, region: Option<&String>) -> Result<Se
     }
     match endpoint_url.filter(|url| is_local(url) && !has_credentials()) {
         Some(url) => {
-            let local = Settings::local(url);
+            let local = Settings::local_endpoint(url);
             Ok(Settings {
                 region: region.cloned().or(local.region.clone()),
                 ..local

@@ -45,12 +45,12 @@ pub(crate) fn create_new(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Begins a file anew. One that is there keeps its mode.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     private().create(true).truncate(true).open(path)
 }
 
 /// Goes on at the end of a file, which is made where it is not there.
-pub(crate) fn append(path: &Path) -> io::Result<File> {
+pub(crate) fn append_private(path: &Path) -> io::Result<File> {
     private().create(true).append(true).open(path)
 }
 

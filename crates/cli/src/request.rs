@@ -3,7 +3,7 @@
 use clap::Args;
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::diagnostic::nearest;
+use singlet_model::diagnostic::nearest_word;
 use singlet_model::model::{Argument, Callers, Read, Write};
 use singlet_runtime::{Attributes, Caller, claim_from_text, claim_type};
 use singlet_values as values;
@@ -22,12 +22,12 @@ pub(crate) struct CallerArgs {
 
 impl CallerArgs {
     /// The caller that the flags say.
-    pub(crate) fn caller(&self, model: &Model) -> Result<Caller, String> {
+    pub(crate) fn parsed_caller(&self, model: &Model) -> Result<Caller, String> {
         let caller = match &self.id {
             Some(id) => Caller::with_id(id),
             None => Caller::anonymous(),
         };
-        let claims = claims(&model.callers, &self.claims)?;
+        let claims = parse_claims(&model.callers, &self.claims)?;
         Ok(claims
             .into_iter()
             .fold(caller, |caller, (name, value)| caller.with_claim(name, value)))
@@ -36,7 +36,7 @@ impl CallerArgs {
 
 /// The read of that name.
 pub(crate) fn read_named<'m>(model: &'m Model, name: &str) -> Result<&'m Read, String> {
-    match named(model, name)? {
+    match named_operation(model, name)? {
         Operation::Read(read) => Ok(read),
         Operation::Write(_) => Err(format!("`{name}` is a write")),
     }
@@ -52,7 +52,7 @@ pub(crate) enum Operation<'m> {
 }
 
 /// The read or write of that name.
-pub(crate) fn named<'m>(model: &'m Model, name: &str) -> Result<Operation<'m>, String> {
+pub(crate) fn named_operation<'m>(model: &'m Model, name: &str) -> Result<Operation<'m>, String> {
     if let Some(read) = model.reads.iter().find(|read| read.name == name) {
         return Ok(Operation::Read(read));
     }
@@ -60,13 +60,13 @@ pub(crate) fn named<'m>(model: &'m Model, name: &str) -> Result<Operation<'m>, S
         return Ok(Operation::Write(write));
     }
     let reads = model.reads.iter().map(|read| read.name.as_str());
-    let near = nearest(name, reads.chain(model.writes.iter().map(|write| write.name.as_str())));
+    let near = nearest_word(name, reads.chain(model.writes.iter().map(|write| write.name.as_str())));
     let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     Err(format!("`{}` has no read or write `{name}`{hint}", model.name))
 }
 
 /// Arguments, each `name=value`, or `name:=JSON` for lists, maps and null.
-pub(crate) fn arguments(operation: &str, known: &[Argument], given: &[String]) -> Result<Attributes, String> {
+pub(crate) fn parse_arguments(operation: &str, known: &[Argument], given: &[String]) -> Result<Attributes, String> {
     let mut args = Attributes::new();
     for pair in given {
         let (name, text) = pair
@@ -77,7 +77,7 @@ pub(crate) fn arguments(operation: &str, known: &[Argument], given: &[String]) -
             None => (name, false),
         };
         let Some(arg) = known.iter().find(|arg| arg.name == name) else {
-            let near = nearest(name, known.iter().map(|arg| arg.name.as_str()));
+            let near = nearest_word(name, known.iter().map(|arg| arg.name.as_str()));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(format!("`{operation}` has no argument `{name}`{hint}"));
         };
@@ -95,7 +95,7 @@ pub(crate) fn arguments(operation: &str, known: &[Argument], given: &[String]) -
 }
 
 /// Claims by the model's names, each `name=value`.
-pub(crate) fn claims(callers: &Callers, given: &[String]) -> Result<Attributes, String> {
+pub(crate) fn parse_claims(callers: &Callers, given: &[String]) -> Result<Attributes, String> {
     let mut claims = Attributes::new();
     for pair in given {
         let (name, text) = pair

@@ -68,7 +68,7 @@ impl StoreCall {
     }
 
     /// Whether it changes anything.
-    pub(crate) fn writes(&self) -> bool {
+    pub(crate) fn is_write(&self) -> bool {
         match self {
             StoreCall::Get(_)
             | StoreCall::BatchGet(_)
@@ -111,7 +111,7 @@ impl ServedStore {
     /// # Errors
     ///
     /// Where who asks may not.
-    pub(crate) async fn connect(folder: &Path) -> std::result::Result<Option<Self>, String> {
+    pub(crate) async fn connect_served(folder: &Path) -> std::result::Result<Option<Self>, String> {
         let connected = connect_operator(folder).await?;
         Ok(connected.map(|line| ServedStore {
             folder: folder.to_owned(),

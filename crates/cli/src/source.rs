@@ -11,13 +11,13 @@ use singlet_model::source::SOURCE_BYTES_MAX;
 /// # Errors
 ///
 /// A sentence that names the file and the reason.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+pub(crate) fn read_source(path: &Path) -> Result<Vec<u8>, String> {
     read_within(path, SOURCE_BYTES_MAX as u64)
 }
 
 /// The bytes of a file, and one more than the most where it has more.
 pub(crate) fn read_within(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("`{}` cannot be read: {}", path.display(), reason(&error));
+    let failed = |error: std::io::Error| format!("`{}` cannot be read: {}", path.display(), io_reason(&error));
     let mut bytes = Vec::new();
     let bytes_max = bytes_max.saturating_add(1);
     if path.as_os_str() == "-" {
@@ -33,7 +33,7 @@ pub(crate) fn read_within(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String
 }
 
 /// What the operating system says, without its number.
-pub(crate) fn reason(error: &std::io::Error) -> String {
+pub(crate) fn io_reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

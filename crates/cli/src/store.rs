@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use singlet_face::Company;
-pub(crate) use singlet_following::now;
+pub(crate) use singlet_following::now_millis;
 use singlet_model::Model;
 use singlet_model::model::Argument;
 use singlet_runtime::{Attributes, Engine, OpenError, RelocationPhase, TableOpening, TableState, TableUse, load};
@@ -38,7 +38,7 @@ pub struct StoreArgs {
 impl StoreArgs {
     /// Opens a model on the store; a table that is not there yet is created.
     pub async fn open(&self, model: Model, used_for: TableUse) -> Result<Engine, String> {
-        let place = self.place()?;
+        let place = self.store_place()?;
         let (engine, company) = self.engine(&place, model).await?;
         if let (Place::Folder(folder), Company::Shared, TableUse::Adopting) = (&place, company, used_for) {
             return Err(format!(
@@ -57,7 +57,7 @@ impl StoreArgs {
 
     /// The same, and whether others are at work on it.
     pub async fn open_in_company(&self, model: Model) -> Result<(Engine, Company), String> {
-        let place = self.place()?;
+        let place = self.store_place()?;
         // Opening would make it, and what is only looked at is not made.
         if let Place::Folder(folder) = &place
             && !folder.is_dir()
@@ -70,7 +70,7 @@ impl StoreArgs {
             .store()
             .list_tables()
             .await
-            .map_err(|error| place.failed(&error))?;
+            .map_err(|error| place.failed_here(&error))?;
         match tables.contains(table) {
             true => Ok((engine, company)),
             false => Err(format!("there is no table `{table}` {}", place.shown())),
@@ -79,16 +79,16 @@ impl StoreArgs {
 
     /// Opens a model on the store, whether or not its table is there, and says whether others are at work on it.
     pub async fn open_engine(&self, model: Model) -> Result<(Engine, Company), String> {
-        self.engine(&self.place()?, model).await
+        self.engine(&self.store_place()?, model).await
     }
 
     /// Where the data is.
-    pub fn place(&self) -> Result<Place, String> {
+    pub fn store_place(&self) -> Result<Place, String> {
         Place::parse(&self.store, self.endpoint_url.clone(), self.region.clone())
     }
 
     async fn engine(&self, place: &Place, model: Model) -> Result<(Engine, Company), String> {
-        let settings = settings(&model, &self.given_pairs()?)?;
+        let settings = parse_settings(&model, &self.given_pairs()?)?;
         let (store, company) = place.open_in_company().await?;
         Ok((Engine::open(Arc::new(model), store, settings, cursor_key()), company))
     }
@@ -141,7 +141,7 @@ pub async fn open_table(
         makes_tables,
         company,
         used_for,
-        now: now(),
+        now: now_millis(),
     };
     let opened = engine.open_table(&opening).await;
     opened.map_err(|error| not_opened(place, engine, used_for, error))
@@ -154,7 +154,7 @@ pub async fn open_table_before_indexes(place: &Place, engine: &Engine) -> Result
         makes_tables: place.makes_tables(),
         company: place.company(),
         used_for,
-        now: now(),
+        now: now_millis(),
     };
     let opened = engine.open_before_indexes(&opening).await;
     opened.map_err(|error| not_opened(place, engine, used_for, error))
@@ -167,7 +167,7 @@ pub(crate) fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, err
     match &error {
         OpenError::NoTable => format!("there is no table `{table}`, which `{}` needs", model.name),
         OpenError::Failed(singlet_runtime::RuntimeError::Store(error)) => {
-            format!("table `{table}` of `{}`: {}", model.name, place.failed(error))
+            format!("table `{table}` of `{}`: {}", model.name, place.failed_here(error))
         }
         OpenError::Failed(_) => format!("table `{table}` of `{}`: {error}", model.name),
         OpenError::Migrating(migration) if migration.phase.is_bridge() && matches!(place, Place::DynamoDb { .. }) => {
@@ -242,7 +242,7 @@ fn way_out(place: &Place, error: &OpenError, used_for: TableUse) -> String {
 }
 
 /// The values of a model's settings, each that has neither a value nor a default and may not be left out refused by its name.
-pub fn settings(model: &Model, given: &[(String, String)]) -> Result<Attributes, String> {
+pub fn parse_settings(model: &Model, given: &[(String, String)]) -> Result<Attributes, String> {
     let settings = given_settings(model, given)?;
     let is_missing =
         |known: &&Argument| !known.optional && known.default.is_none() && !settings.contains_key(&known.name);

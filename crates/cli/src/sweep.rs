@@ -19,7 +19,7 @@ impl Drop for Sweeping {
 }
 
 /// Removes expired rows and old changes now and then.
-pub(crate) fn start(store: EmbeddedStore) -> Sweeping {
+pub(crate) fn start_sweep(store: EmbeddedStore) -> Sweeping {
     Sweeping(tokio::spawn(async move {
         loop {
             tokio::time::sleep(sweep_pause()).await;

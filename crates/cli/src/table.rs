@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 /// A line for each row, its cells under the names of the columns. A cell may have several lines.
-pub(crate) fn aligned(columns: &[&str], rows: Vec<Vec<String>>) -> String {
+pub(crate) fn aligned_table(columns: &[&str], rows: Vec<Vec<String>>) -> String {
     let head: Vec<String> = columns.iter().map(|column| (*column).to_owned()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     let widest = |at: usize| {
@@ -30,7 +30,7 @@ fn row_text(row: &[String], widths: &[usize]) -> String {
 }
 
 /// Text in lines of at most `width` columns, broken between words; a longer word has a line of its own.
-pub(crate) fn wrapped(text: &str, width: usize) -> String {
+pub(crate) fn wrapped_text(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -45,7 +45,7 @@ pub(crate) fn wrapped(text: &str, width: usize) -> String {
 }
 
 /// `1 row`, `2 rows`.
-pub(crate) fn counted(number: usize, thing: &str) -> String {
+pub(crate) fn counted_thing(number: usize, thing: &str) -> String {
     match number {
         1 => format!("1 {thing}"),
         number => format!("{number} {thing}s"),
@@ -66,14 +66,14 @@ mod tests {
             row(["", ""]),
         ];
         let shown = "name   n\n東京   x\ne\u{301}te\u{301}    y\nplain  z\n\n";
-        assert_eq!(aligned(&["name", "n"], rows), shown);
-        assert_eq!(aligned(&["n"], vec![vec!["東\nab".to_owned()]]), "n\n東\nab\n");
+        assert_eq!(aligned_table(&["name", "n"], rows), shown);
+        assert_eq!(aligned_table(&["n"], vec![vec!["東\nab".to_owned()]]), "n\n東\nab\n");
     }
 
     #[test]
     fn lines_are_broken_where_they_would_be_too_wide() {
-        assert_eq!(wrapped("東京 ab c", 7), "東京 ab\nc");
-        assert_eq!(wrapped("東京都庁 ab", 7), "東京都庁\nab");
-        assert_eq!(wrapped("", 0), "");
+        assert_eq!(wrapped_text("東京 ab c", 7), "東京 ab\nc");
+        assert_eq!(wrapped_text("東京都庁 ab", 7), "東京都庁\nab");
+        assert_eq!(wrapped_text("", 0), "");
     }
 }

@@ -66,7 +66,7 @@ impl WebhookDeployment {
 
     /// Who sends the webhooks of a system; none where the model has none. What cannot be sent is said before anything is served: an address
     /// that is none, or no secret for one. A webhook without an address is off.
-    pub(crate) fn client(&self, engine: &Engine) -> Result<Option<Arc<WebhookClient>>, String> {
+    pub(crate) fn webhook_client(&self, engine: &Engine) -> Result<Option<Arc<WebhookClient>>, String> {
         let model = engine.model();
         if model.webhooks.is_empty() {
             return Ok(None);
@@ -92,8 +92,8 @@ impl WebhookDeployment {
     }
 
     /// The same for a service, whose models may change while it runs: what is wrong by then is logged, and deliveries wait.
-    pub(crate) fn senders(self: Arc<Self>) -> WebhookSenders {
-        Box::new(move |engine| match self.client(engine) {
+    pub(crate) fn webhook_senders(self: Arc<Self>) -> WebhookSenders {
+        Box::new(move |engine| match self.webhook_client(engine) {
             Ok(client) => client.map(|client| client as Arc<dyn PostWebhook>),
             Err(reason) => {
                 tracing::error!(

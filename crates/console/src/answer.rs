@@ -29,12 +29,12 @@ impl ConsoleError {
     }
 
     /// What was asked is wrong.
-    pub fn invalid(detail: impl Into<String>) -> Self {
+    pub fn invalid_request(detail: impl Into<String>) -> Self {
         ConsoleError::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
     }
 
     /// What was asked for is not there.
-    pub fn missing(detail: impl Into<String>) -> Self {
+    pub fn not_there(detail: impl Into<String>) -> Self {
         ConsoleError::new(StatusCode::NOT_FOUND, "not_found", detail)
     }
 
@@ -68,7 +68,7 @@ impl From<RuntimeError> for ConsoleError {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::Store(error) => error.into(),
-            error => ConsoleError::invalid(error.to_string()),
+            error => ConsoleError::invalid_request(error.to_string()),
         }
     }
 }

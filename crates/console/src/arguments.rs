@@ -25,7 +25,7 @@ pub(crate) struct CallerAsked {
 
 impl CallerAsked {
     /// The caller, with claims of the types that the model gives them. An id is taken though the model names none, as `call --as` does.
-    pub fn caller(&self, callers: &Callers) -> Result<Caller, ConsoleError> {
+    pub fn asked_caller(&self, callers: &Callers) -> Result<Caller, ConsoleError> {
         let mut caller = Caller {
             authenticated: self.authenticated,
             ..Caller::default()
@@ -33,9 +33,9 @@ impl CallerAsked {
         for (name, text) in self.claims.iter().filter(|(_, text)| !text.is_empty()) {
             let value = match claim_type(callers, name) {
                 Ok(ty) => claim_from_text(text, &ty)
-                    .map_err(|invalid| ConsoleError::invalid(format!("`{name}`: {invalid}")))?,
+                    .map_err(|invalid| ConsoleError::invalid_request(format!("`{name}`: {invalid}")))?,
                 Err(_) if name == "id" => Value::S(text.clone()),
-                Err(unknown) => return Err(ConsoleError::invalid(unknown.to_string())),
+                Err(unknown) => return Err(ConsoleError::invalid_request(unknown.to_string())),
             };
             caller = caller.with_claim(name, value);
         }
@@ -60,7 +60,7 @@ pub(crate) fn is_json(ty: &Type) -> bool {
 }
 
 /// The arguments of an operation, as texts or as JSON. What is not there is left out; `null` as JSON clears.
-pub(crate) fn arguments(
+pub(crate) fn typed_arguments(
     operation: &str,
     known: &[Argument],
     texts: &BTreeMap<String, String>,
@@ -70,9 +70,11 @@ pub(crate) fn arguments(
     let texts = texts.iter().map(|given| (given, false));
     for ((name, text), said_json) in texts.chain(jsons.iter().map(|given| (given, true))) {
         let Some(argument) = known.iter().find(|argument| argument.name == *name) else {
-            return Err(ConsoleError::invalid(format!("`{operation}` has no argument `{name}`")));
+            return Err(ConsoleError::invalid_request(format!(
+                "`{operation}` has no argument `{name}`"
+            )));
         };
-        let wrong = |reason: String| ConsoleError::invalid(format!("`{name}`: {reason}"));
+        let wrong = |reason: String| ConsoleError::invalid_request(format!("`{name}`: {reason}"));
         let as_json = || {
             let tree = Tree::parse(text).map_err(|error| wrong(format!("this is not JSON: {error}")))?;
             match tree {

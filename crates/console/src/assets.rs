@@ -9,7 +9,7 @@ use crate::answer::text_response;
 
 /// The page and what it loads; none where there is nothing of that name. Every other path without an ending is the page too: the
 /// page knows its views by their paths.
-pub(crate) fn asset(path: &str, headers: &HeaderMap) -> Option<Response> {
+pub(crate) fn console_asset(path: &str, headers: &HeaderMap) -> Option<Response> {
     match path {
         "/console/" => Some(redirect("/console")),
         "/console/app.js" => Some(packed(

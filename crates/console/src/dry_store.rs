@@ -36,7 +36,7 @@ impl DryStore {
     pub async fn new(engine: &Engine) -> Result<Arc<Self>> {
         let model = engine.model();
         let copy = EmbeddedStore::memory()?;
-        copy.create_table(&table::spec(model)).await?;
+        copy.create_table(&table::table_spec(model)).await?;
         Ok(Arc::new(DryStore {
             beneath: Arc::clone(engine.store()),
             copy,
@@ -85,7 +85,7 @@ impl DryStore {
     }
 
     /// Rows that would change: key, before, after.
-    pub async fn changes(&self) -> Result<Vec<(Item, Option<Item>, Option<Item>)>> {
+    pub async fn changed_rows(&self) -> Result<Vec<(Item, Option<Item>, Option<Item>)>> {
         let copied = self.copied().clone();
         let mut changes = Vec::new();
         for (key, before) in copied {

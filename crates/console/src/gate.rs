@@ -48,7 +48,7 @@ pub(crate) enum Turned {
 
 impl Turned {
     /// In a word and a sentence.
-    pub fn told(self) -> (&'static str, &'static str) {
+    pub fn told_as(self) -> (&'static str, &'static str) {
         match self {
             Turned::Forwarded => (
                 "forwarded",
@@ -64,7 +64,7 @@ impl Turned {
 }
 
 /// Whether a request is looked at at all.
-pub(crate) fn check(request: &ConsoleRequest, hosts: &[String]) -> Result<(), Turned> {
+pub(crate) fn check_gate(request: &ConsoleRequest, hosts: &[String]) -> Result<(), Turned> {
     let headers = &request.parts.headers;
     if !request.by_named_proxy && FORWARDING.iter().any(|name| headers.contains_key(*name)) {
         return Err(Turned::Forwarded);

@@ -102,7 +102,7 @@ impl AnswerConsole for Console {
     fn answer(self: Arc<Self>, request: ConsoleRequest) -> BoxFuture<'static, Response> {
         Box::pin(async move {
             let over_tls = request.over_tls;
-            let mut response = routes::answer(&self, request).await;
+            let mut response = routes::answer_request(&self, request).await;
             gate::add_headers(&mut response, over_tls);
             response
         })

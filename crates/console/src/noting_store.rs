@@ -63,7 +63,7 @@ impl NotingStore {
         })
     }
 
-    pub fn notes(&self) -> MutexGuard<'_, Notes> {
+    pub fn lock_notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,7 +74,7 @@ impl NotingStore {
         (looked, returned): (usize, usize),
         consumed: &Consumed,
     ) {
-        let mut notes = self.notes();
+        let mut notes = self.lock_notes();
         if notes.calls.len() >= NOTED_CALLS_MAX {
             notes.is_cut = true;
             return;
@@ -92,7 +92,7 @@ impl NotingStore {
     async fn meet(&self, keys: Vec<Item>, written: bool) -> Result<()> {
         for key in keys {
             {
-                let mut notes = self.notes();
+                let mut notes = self.lock_notes();
                 if written && !notes.written.contains(&key) {
                     notes.written.push(key.clone());
                 }
@@ -111,7 +111,7 @@ impl NotingStore {
                 ..GetRequest::default()
             };
             let found = self.beneath.get(&request).await?.item;
-            self.notes().rows.push((key, found));
+            self.lock_notes().rows.push((key, found));
         }
         Ok(())
     }

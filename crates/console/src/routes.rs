@@ -34,12 +34,12 @@ pub(crate) struct Asking<'a> {
 
 impl Asking<'_> {
     /// What was sent.
-    pub fn sent<T: DeserializeOwned>(&self) -> Result<T, ConsoleError> {
-        serde_json::from_slice(&self.body).map_err(|error| ConsoleError::invalid(format!("the body: {error}")))
+    pub fn sent_body<T: DeserializeOwned>(&self) -> Result<T, ConsoleError> {
+        serde_json::from_slice(&self.body).map_err(|error| ConsoleError::invalid_request(format!("the body: {error}")))
     }
 
     /// Notes what an operator does.
-    pub fn log(&self, action: &str, operation: &str) {
+    pub fn log_action(&self, action: &str, operation: &str) {
         tracing::info!(
             request_id = self.request_id,
             operator = self.operator,
@@ -69,9 +69,9 @@ impl Asking<'_> {
 }
 
 /// Answers a request.
-pub(crate) async fn answer(console: &Arc<Console>, request: ConsoleRequest) -> Response {
-    if let Err(turned) = gate::check(&request, &console.settings.hosts) {
-        let (name, detail) = turned.told();
+pub(crate) async fn answer_request(console: &Arc<Console>, request: ConsoleRequest) -> Response {
+    if let Err(turned) = gate::check_gate(&request, &console.settings.hosts) {
+        let (name, detail) = turned.told_as();
         tracing::warn!(
             request_id = request.request_id,
             reason = name,
@@ -83,13 +83,13 @@ pub(crate) async fn answer(console: &Arc<Console>, request: ConsoleRequest) -> R
     let outcome = match path.strip_prefix("/console/api/") {
         Some(asked) => api(console, asked, request).await,
         None if request.parts.method != Method::GET => Err(method_not_allowed()),
-        None => assets::asset(&path, &request.parts.headers).ok_or_else(nothing_here),
+        None => assets::console_asset(&path, &request.parts.headers).ok_or_else(nothing_here),
     };
     outcome.unwrap_or_else(ConsoleError::into_response)
 }
 
 fn nothing_here() -> ConsoleError {
-    ConsoleError::missing("there is nothing at this path")
+    ConsoleError::not_there("there is nothing at this path")
 }
 
 fn method_not_allowed() -> ConsoleError {
@@ -142,7 +142,9 @@ async fn api(console: &Arc<Console>, asked: &str, request: ConsoleRequest) -> Re
         _ => {}
     }
     let token = gate::session_cookie(&parts.headers, &cookie);
-    let operator = token.as_ref().and_then(|token| console.sessions.seen(token, now));
+    let operator = token
+        .as_ref()
+        .and_then(|token| console.sessions.session_number(token, now));
     let Some(operator) = operator else {
         let detail = "sign in with the link that the service printed in its terminal";
         return Err(ConsoleError::new(StatusCode::UNAUTHORIZED, "signed_out", detail));
@@ -160,12 +162,12 @@ async fn api(console: &Arc<Console>, asked: &str, request: ConsoleRequest) -> Re
         return Ok(response);
     }
     if (asked, &parts.method) == ("session", &Method::GET) {
-        return Ok(json_response(&views::session(console, &service)));
+        return Ok(json_response(&views::session_view(console, &service)));
     }
     let (system, view) = asked.split_once('/').ok_or_else(nothing_here)?;
     let name = percent_decode_str(system).decode_utf8_lossy();
     let system = service.systems().into_iter().find(|known| known.name == name);
-    let system = system.ok_or_else(|| ConsoleError::missing(format!("there is no system `{name}`")))?;
+    let system = system.ok_or_else(|| ConsoleError::not_there(format!("there is no system `{name}`")))?;
     let body = match parts.method == Method::POST {
         true => body_of(&parts, body).await?,
         false => Vec::new(),
@@ -181,7 +183,7 @@ async fn api(console: &Arc<Console>, asked: &str, request: ConsoleRequest) -> Re
     let time_max = asking.service.settings().limits.operation_time_max;
     let work = async {
         let _turn = console.turns.acquire().await;
-        views::answer(&asking, &parts, view).await
+        views::answer_view(&asking, &parts, view).await
     };
     match tokio::time::timeout(time_max, work).await {
         Ok(answer) => answer,

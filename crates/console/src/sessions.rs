@@ -100,7 +100,7 @@ impl Sessions {
     }
 
     /// The number of a session, by which the log names it; none where it is none. It goes on from now.
-    pub fn seen(&self, token: &str, now: Instant) -> Option<u64> {
+    pub fn session_number(&self, token: &str, now: Instant) -> Option<u64> {
         let hash = hash_of(token);
         let mut known = self.known(now);
         let session = known.sessions.iter_mut().find(|session| session.hash == hash)?;
@@ -149,16 +149,16 @@ mod tests {
         let begin = |at| sessions.begin(&sessions.new_link(at).unwrap(), at).unwrap().0;
         let token = begin(now);
         let almost = now + IDLE_TIME_MAX - Duration::from_millis(1);
-        assert_eq!(sessions.seen(&token, almost), Some(1));
+        assert_eq!(sessions.session_number(&token, almost), Some(1));
         assert_eq!(
-            sessions.seen(&token, almost + IDLE_TIME_MAX - Duration::from_millis(1)),
+            sessions.session_number(&token, almost + IDLE_TIME_MAX - Duration::from_millis(1)),
             Some(1)
         );
-        assert_eq!(sessions.seen(&token, almost + IDLE_TIME_MAX * 2), None);
+        assert_eq!(sessions.session_number(&token, almost + IDLE_TIME_MAX * 2), None);
         let token = begin(now);
         sessions.end(&token, now);
-        assert_eq!(sessions.seen(&token, now), None);
-        assert_eq!(sessions.seen("", now), None);
+        assert_eq!(sessions.session_number(&token, now), None);
+        assert_eq!(sessions.session_number("", now), None);
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             .collect();
         let alive = tokens
             .iter()
-            .filter(|token| sessions.seen(token, now).is_some())
+            .filter(|token| sessions.session_number(token, now).is_some())
             .count();
         assert_eq!(alive, SESSIONS_MAX);
     }

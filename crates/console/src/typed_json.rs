@@ -9,14 +9,14 @@ use singlet_store::{Consumed, Units};
 use crate::answer::ConsoleError;
 
 /// A value with its type.
-pub(crate) fn typed(value: &Value) -> Json {
+pub(crate) fn typed_value(value: &Value) -> Json {
     match value {
         Value::S(text) => json!({"S": text}),
         Value::N(number) => json!({"N": number.to_string()}),
         Value::B(bytes) => json!({"B": STANDARD.encode(bytes)}),
         Value::Bool(truth) => json!({"BOOL": truth}),
         Value::Null => json!({"NULL": true}),
-        Value::L(list) => json!({"L": list.iter().map(typed).collect::<Vec<_>>()}),
+        Value::L(list) => json!({"L": list.iter().map(typed_value).collect::<Vec<_>>()}),
         Value::M(map) => json!({"M": typed_map(map)}),
         Value::Ss(set) => json!({"SS": set}),
         Value::Ns(set) => json!({"NS": set.iter().map(ToString::to_string).collect::<Vec<_>>()}),
@@ -26,13 +26,13 @@ pub(crate) fn typed(value: &Value) -> Json {
 
 /// An item, a row or a map: the type of each value beside it.
 pub(crate) fn typed_map(map: &Item) -> Json {
-    let entries = map.iter().map(|(name, value)| (name.clone(), typed(value)));
+    let entries = map.iter().map(|(name, value)| (name.clone(), typed_value(value)));
     Json::Object(entries.collect::<Map<String, Json>>())
 }
 
 /// The attributes of a key: texts, numbers and bytes.
 pub(crate) fn key_from_typed(json: &Json) -> Result<Item, ConsoleError> {
-    let wrong = || ConsoleError::invalid("a key is an object of `{\"S\": …}`, `{\"N\": …}` or `{\"B\": …}`");
+    let wrong = || ConsoleError::invalid_request("a key is an object of `{\"S\": …}`, `{\"N\": …}` or `{\"B\": …}`");
     let entries = json.as_object().ok_or_else(wrong)?;
     let mut key = Item::new();
     for (name, value) in entries {
@@ -52,7 +52,7 @@ pub(crate) fn key_from_typed(json: &Json) -> Result<Item, ConsoleError> {
 
 /// What was consumed, in all and by place.
 pub(crate) fn consumed_json(consumed: &Consumed) -> Json {
-    let total = consumed.total();
+    let total = consumed.total_units();
     let mut places = Vec::new();
     for table in consumed.tables.values() {
         places.push(units_json("table", table.table));
@@ -64,7 +64,7 @@ pub(crate) fn consumed_json(consumed: &Consumed) -> Json {
 
 /// Read units as a number: they come in halves.
 pub(crate) fn read_units(units: Units) -> f64 {
-    units.read.halves() as f64 / 2.0
+    units.read.half_count() as f64 / 2.0
 }
 
 fn units_json(place: &str, units: Units) -> Json {

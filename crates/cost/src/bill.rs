@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use singlet_model::Model;
 
-use crate::capacity::{Capacity, PlaceUnits, capacity};
+use crate::capacity::{Capacity, PlaceUnits, capacity_needed};
 use crate::operations::{MONTH_SECONDS, Operation, OperationKind};
 use crate::prices::Prices;
 use crate::sizes::Storage;
@@ -110,7 +110,7 @@ impl Bill {
     }
 
     /// All of it, provisioned for the peak.
-    pub fn provisioned(&self) -> f64 {
+    pub fn provisioned_total(&self) -> f64 {
         self.provision.dollars + self.beside()
     }
 
@@ -121,7 +121,7 @@ impl Bill {
 
     /// Provisioned for the peak, less what is free.
     pub fn provisioned_net(&self) -> f64 {
-        (self.provisioned() - self.provision.free - self.free.storage - self.free.stream).max(0.0)
+        (self.provisioned_total() - self.provision.free - self.free.storage - self.free.stream).max(0.0)
     }
 
     /// As the model is billed, less what is free.
@@ -146,8 +146,8 @@ impl Bill {
 
 /// What a month costs with that many times the estimates.
 pub fn month_bill(model: &Model, operations: &[Operation], stored: &Storage, prices: &Prices, factor: f64) -> Bill {
-    let load = capacity(model, operations, factor);
-    let stored = stored.scaled(factor);
+    let load = capacity_needed(model, operations, factor);
+    let stored = stored.scaled_rows(factor);
     let billed: Vec<OperationBill> = operations
         .iter()
         .map(|operation| operation_bill(operation, prices, factor))

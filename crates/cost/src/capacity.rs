@@ -84,7 +84,7 @@ impl UnitsRate {
 
 impl PlaceLoad {
     /// Whether what is declared carries the average, and the peak.
-    pub fn holds(&self) -> Option<(bool, bool)> {
+    pub fn capacity_holds(&self) -> Option<(bool, bool)> {
         let declared = self.declared?;
         let carries = |load: UnitsRate| declared.read as f64 >= load.read && declared.write as f64 >= load.write;
         Some((carries(self.mean), carries(self.peak)))
@@ -102,7 +102,7 @@ impl Capacity {
     pub(crate) fn carries_average(&self) -> bool {
         self.places
             .iter()
-            .all(|place| place.holds().is_none_or(|(mean, _)| mean))
+            .all(|place| place.capacity_holds().is_none_or(|(mean, _)| mean))
     }
 
     /// What the model provisions in all; nothing where it is billed on demand.
@@ -125,7 +125,7 @@ impl PlaceUnits {
 }
 
 /// What operations need of each place, with that many times their rates.
-pub fn capacity(model: &Model, operations: &[Operation], factor: f64) -> Capacity {
+pub fn capacity_needed(model: &Model, operations: &[Operation], factor: f64) -> Capacity {
     let global = model.table.indexes.iter().enumerate().filter(|(_, index)| !index.local);
     let indexes = global.filter_map(|(at, index)| {
         let id = IndexId(u32::try_from(at).ok()?);

@@ -7,7 +7,7 @@ use singlet_model::model::Bounds;
 use crate::bill::Bill;
 use crate::capacity::{Capacity, UnitsRate};
 use crate::operations::Operation;
-use crate::text::{dollars, figure};
+use crate::text::{dollars_text, figure_text};
 
 /// A claim of a document, and what is true.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,9 +31,9 @@ pub(crate) fn check_claims(model: &Model, operations: &[Operation], load: &Capac
         let (net, gross) = (bill.as_declared_net(), bill.as_declared());
         // A document rounds to its last digit: zero dollars are less than half a cent.
         let holds = within(said, net, PRICE_TOLERANCE_DOLLARS);
-        let found = match dollars(net) == dollars(gross) {
-            true => dollars(gross),
-            false => format!("{} ({} before the free tier)", dollars(net), dollars(gross)),
+        let found = match dollars_text(net) == dollars_text(gross) {
+            true => dollars_text(gross),
+            false => format!("{} ({} before the free tier)", dollars_text(net), dollars_text(gross)),
         };
         all.push(check("a month", format!("${said}"), found, holds));
     }
@@ -44,7 +44,7 @@ pub(crate) fn check_claims(model: &Model, operations: &[Operation], load: &Capac
         })
     };
     let (mean, peak) = (total(|place| place.mean), total(|place| place.peak));
-    let both = |mean: f64, peak: f64| format!("{} on average, {} at the peak", figure(mean), figure(peak));
+    let both = |mean: f64, peak: f64| format!("{} on average, {} at the peak", figure_text(mean), figure_text(peak));
     if let Some((said, _)) = &claims.read_units {
         let holds = within(said, peak.0, 0.0);
         all.push(check(
@@ -68,7 +68,7 @@ pub(crate) fn check_claims(model: &Model, operations: &[Operation], load: &Capac
         all.push(check(
             "gigabytes stored",
             said.to_string(),
-            figure(bill.stored_gb),
+            figure_text(bill.stored_gb),
             holds,
         ));
     }
@@ -89,7 +89,7 @@ fn operation_claims(model: &Model, operations: &[Operation]) -> Vec<ClaimCheck> 
             let units = operation.read_units();
             let (holds, found) = match operation.parts.is_empty() {
                 true => (false, "no key answers it".to_owned()),
-                false => (within(said, units, UNITS_TOLERANCE), figure(units)),
+                false => (within(said, units, UNITS_TOLERANCE), figure_text(units)),
             };
             all.push(check(&read.name, counted(said, "read"), found, holds));
         }
@@ -98,7 +98,7 @@ fn operation_claims(model: &Model, operations: &[Operation]) -> Vec<ClaimCheck> 
         if let (Some((said, _)), Some(operation)) = (&write.claim.write, named(&write.name)) {
             let units = operation.write_units();
             let holds = within(said, units, UNITS_TOLERANCE);
-            all.push(check(&write.name, counted(said, "write"), figure(units), holds));
+            all.push(check(&write.name, counted(said, "write"), figure_text(units), holds));
         }
     }
     all

@@ -40,7 +40,7 @@ pub struct Changed {
 
 impl Comparison {
     /// By which share the whole costs more, without operations that are new or gone; nothing where it costs less.
-    pub fn increase(&self) -> f64 {
+    pub fn cost_increase(&self) -> f64 {
         let sum = |of: fn(&Changed) -> f64| self.changed.iter().map(of).sum::<f64>() + of(&self.beside);
         let more = sum(|changed| changed.after - changed.before);
         let gone: f64 = self.removed.iter().map(|(_, dollars)| dollars).sum();
@@ -55,7 +55,7 @@ impl Comparison {
 
 /// Compares two reports, at the estimates themselves.
 pub fn compare_reports(old: &CostReport, new: &CostReport) -> Option<Comparison> {
-    let (before, after) = (old.month()?, new.month()?);
+    let (before, after) = (old.month_bill()?, new.month_bill()?);
     let mut changed = Vec::new();
     let mut added = Vec::new();
     for operation in &after.operations {

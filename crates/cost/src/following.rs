@@ -7,7 +7,7 @@ use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, IndexEntry, Step, StepKind, Tally, Trigger, TriggerEvent, Webhook};
 use singlet_plan::read::{SHARE_OF_A_CONDITION, share_of_condition, values_of_expression};
-use singlet_plan::write::{Turn, changed_attributes, entered_states, step_is_followed, turns};
+use singlet_plan::write::{Turn, changed_attributes, entered_states, step_is_followed, write_turns};
 
 use crate::bill::STREAM_READS_PER_SECOND;
 use crate::operations::{Growth, Operation, OperationKind, Part};
@@ -70,7 +70,7 @@ fn on_table(read: f64, write: f64) -> Part {
 /// What is asked for by the second, whether anything happens or not.
 fn looking(model: &Model) -> Option<Operation> {
     let follows = model.followed_changes().next().is_some();
-    let ticks = model.scheduled().next().is_some();
+    let ticks = model.scheduled_writes().next().is_some();
     let leases = [follows, ticks, !model.tallies.is_empty(), !model.webhooks.is_empty()];
     let leases = leases.into_iter().filter(|is_held| *is_held).count() as f64 * LEASES_PER_SECOND;
     let timed = model.entities.iter().any(|entity| model.is_timed(entity));
@@ -168,7 +168,7 @@ fn stored_by_time(rates: &Rates<'_>) -> Option<Operation> {
     let mut all = Happening::default();
     for entity in &model.entities {
         let of_entity = model
-            .triggers()
+            .triggered_writes()
             .filter(|(_, trigger)| trigger.entity == entity.id && is_stored(trigger));
         // Several writes after one lapse run after one change.
         let mut busiest: Option<(&Operation, &Trigger)> = None;
@@ -237,10 +237,10 @@ fn time_parts(model: &Model, entity: &Entity, trigger: &Trigger) -> Vec<Part> {
 
 /// Whether the entry of a row has another key when its state lapses.
 fn is_moved_by_lapse(entity: &Entity, entry: &IndexEntry) -> bool {
-    entry.choices().iter().any(|choice| {
+    entry.key_choices().iter().any(|choice| {
         let parts = choice.keys.iter().flat_map(|key| &key.parts);
         let by_condition = choice.when.iter().flat_map(Expr::attributes);
-        let mut names = parts.map(|part| part.root()).chain(by_condition);
+        let mut names = parts.map(|part| part.root_attribute()).chain(by_condition);
         names.any(|name| entity.is_changed_by_lapse(name))
     })
 }
@@ -368,7 +368,7 @@ impl Rates<'_> {
             let Some(operation) = self.operation(&write.name) else {
                 continue;
             };
-            for turn in turns(self.model, write) {
+            for turn in write_turns(self.model, write) {
                 all.add(operation, weight(turn.step) * self.times(&turn));
             }
         }

@@ -27,7 +27,7 @@ mod text;
 mod writes;
 
 pub use bill::{Bill, FreeBill, MONTH_HOURS, OperationBill, ProvisionedBill, month_bill};
-pub use capacity::{Capacity, PlaceLoad, PlaceUnits, UnitsRate, capacity};
+pub use capacity::{Capacity, PlaceLoad, PlaceUnits, UnitsRate, capacity_needed};
 pub use claims::ClaimCheck;
 pub use compare::{Changed, Comparison, compare_reports};
 pub use measured::{Difference, SCRAPES_BYTES_MAX, ScrapeError, measured_operations};
@@ -40,4 +40,4 @@ pub use prices::{
 pub use reads::expected_read_units;
 pub use report::{CostReport, capacity_assumptions, cost_report};
 pub use sizes::{GB_BYTES, GUARD_BYTES_USUAL, OVERHEAD_BYTES, Storage, row_bytes, row_count, stored_bytes};
-pub use text::{capacity_text, comparison_text, cost_text, dollars, figure};
+pub use text::{capacity_text, comparison_text, cost_text, dollars_text, figure_text};

@@ -105,7 +105,7 @@ impl Operation {
 pub fn expected_operations(model: &Model) -> Vec<Operation> {
     let reads = model.reads.iter().map(|read| Operation {
         parts: reads::read_parts(model, read),
-        ..rated(&read.name, OperationKind::Read, model.estimate(&read.name), None)
+        ..rated(&read.name, OperationKind::Read, model.estimate_of(&read.name), None)
     });
     let costs = singlet_plan::write::WriteCosts::new(model);
     let writes = model.writes.iter().map(|write| {
@@ -115,7 +115,12 @@ pub fn expected_operations(model: &Model) -> Vec<Operation> {
             .map(|every| every.tenths_a_month() as f64 / 10.0 / MONTH_SECONDS);
         Operation {
             parts: writes::write_parts(model, &costs, write),
-            ..rated(&write.name, OperationKind::Write, model.estimate(&write.name), by_clock)
+            ..rated(
+                &write.name,
+                OperationKind::Write,
+                model.estimate_of(&write.name),
+                by_clock,
+            )
         }
     });
     let mut all: Vec<Operation> = reads.chain(writes).collect();

@@ -118,7 +118,7 @@ fn add_load(
     (operation, part, factor): (&Operation, &Part, f64),
     (place, path): (&str, &AccessPath<'_>),
 ) {
-    let key: Vec<&str> = path.partition().iter().map(|key| key.text.as_str()).collect();
+    let key: Vec<&str> = path.partition_templates().iter().map(|key| key.text.as_str()).collect();
     let key = key.join(" + ");
     let shape = shape_of(&key);
     let is_write = operation.kind != OperationKind::Read;
@@ -214,17 +214,17 @@ fn shape_of(key: &str) -> String {
 
 /// The share of the busiest key: as estimated of the operation or the entity, else by how many keys there are.
 pub fn busiest_share(model: &Model, path: &AccessPath<'_>, said: Option<f64>, is_write: bool) -> (f64, ShareSource) {
-    let of = |entity: &Entity| model.estimate(&entity.name)?.top_share;
+    let of = |entity: &Entity| model.estimate_of(&entity.name)?.top_share;
     let said = said
         .or_else(|| of(path.entity))
         .or_else(|| of(model.source_of(path.entity)));
-    let mut parts = path.partition().iter().flat_map(|key| &key.parts).peekable();
+    let mut parts = path.partition_templates().iter().flat_map(|key| &key.parts).peekable();
     if parts.peek().is_none() {
         return (1.0, ShareSource::OneKey);
     }
     let source = model.source_of(path.entity);
     let of_clock = path
-        .partition()
+        .partition_templates()
         .iter()
         .flat_map(|key| &key.parts)
         .all(|part| is_of_clock(source, part));
@@ -233,7 +233,7 @@ pub fn busiest_share(model: &Model, path: &AccessPath<'_>, said: Option<f64>, is
     }
     let keys = keys_of(model, path);
     let has_shares = |part: &KeyPart| {
-        let estimate = model.estimate(&source.name);
+        let estimate = model.estimate_of(&source.name);
         estimate.is_some_and(|estimate| estimate.shares.iter().any(|shares| shares.attribute == part.path))
     };
     match said {
@@ -250,7 +250,7 @@ fn keys_of(model: &Model, path: &AccessPath<'_>) -> f64 {
     let source = model.source_of(path.entity);
     let mut seen: Vec<&str> = Vec::new();
     let mut keys = 1.0;
-    for part in path.partition().iter().flat_map(|key| &key.parts) {
+    for part in path.partition_templates().iter().flat_map(|key| &key.parts) {
         if !seen.contains(&part.path.as_str()) {
             seen.push(&part.path);
             keys *= values_expected(model, source, part);
@@ -267,5 +267,5 @@ fn is_of_clock(entity: &Entity, part: &KeyPart) -> bool {
     );
     let clock = |expr: &Expr| expr.any(|part| matches!(part.kind, ExprKind::Now | ExprKind::Today));
     let own = |attribute: &Attribute| [&attribute.default, &attribute.always].into_iter().flatten().any(clock);
-    by_day && entity.attribute(part.root()).is_some_and(own)
+    by_day && entity.attribute(part.root_attribute()).is_some_and(own)
 }

@@ -5,7 +5,7 @@ use singlet_model::Model;
 use singlet_plan::read::{ROW_BYTES_USUAL, ROWS_SHARING_USUAL, ROWS_USUAL};
 
 use crate::bill::{Bill, STREAM_READS_PER_SECOND, month_bill};
-use crate::capacity::{TARGET_UTILISATION, capacity};
+use crate::capacity::{TARGET_UTILISATION, capacity_needed};
 use crate::claims::{ClaimCheck, check_claims};
 use crate::measured::Difference;
 use crate::operations::{Operation, OperationKind, PEAK_USUAL};
@@ -38,7 +38,7 @@ pub struct CostReport {
 
 impl CostReport {
     /// The month at the estimates themselves.
-    pub fn month(&self) -> Option<&Bill> {
+    pub fn month_bill(&self) -> Option<&Bill> {
         self.months.first()
     }
 }
@@ -49,7 +49,7 @@ pub fn cost_report(model: &Model, operations: &[Operation], stored: &Storage, pr
         .iter()
         .map(|factor| month_bill(model, operations, stored, prices, *factor))
         .collect();
-    let load = capacity(model, operations, 1.0);
+    let load = capacity_needed(model, operations, 1.0);
     let claims = months
         .first()
         .map(|month| check_claims(model, operations, &load, month));

@@ -35,7 +35,7 @@ impl Storage {
     }
 
     /// The same with that many times the rows.
-    pub fn scaled(&self, factor: f64) -> Storage {
+    pub fn scaled_rows(&self, factor: f64) -> Storage {
         Storage {
             table_bytes: self.table_bytes * factor,
             index_bytes: self.index_bytes.iter().map(|bytes| bytes * factor).collect(),
@@ -70,7 +70,7 @@ pub fn stored_bytes(model: &Model) -> Storage {
 
 /// How many rows an entity has, where that is said: of itself, or of the entity that it mirrors.
 pub fn row_count(model: &Model, entity: &Entity) -> Option<f64> {
-    let of = |name: &str| model.estimate(name)?.items.map(|items| items as f64);
+    let of = |name: &str| model.estimate_of(name)?.items.map(|items| items as f64);
     of(&entity.name).or_else(|| of(&model.source_of(entity).name))
 }
 
@@ -81,7 +81,7 @@ pub fn row_bytes(model: &Model, entity: &Entity) -> f64 {
 
 /// The bytes of a usual row, where that is said: of the entity, or of the one that it mirrors.
 pub(crate) fn said_bytes(model: &Model, entity: &Entity) -> Option<f64> {
-    let of = |name: &str| model.estimate(name)?.bytes.map(|bytes| bytes as f64);
+    let of = |name: &str| model.estimate_of(name)?.bytes.map(|bytes| bytes as f64);
     of(&entity.name).or_else(|| of(&model.source_of(entity).name))
 }
 
@@ -95,11 +95,11 @@ pub(crate) fn entry_bytes(model: &Model, entity: &Entity, index: IndexId) -> f64
 /// holds.
 pub(crate) fn entry_share(model: &Model, entity: &Entity, entry: &IndexEntry) -> f64 {
     let source = model.source_of(entity);
-    let choices = entry.choices().iter().map(|choice| {
+    let choices = entry.key_choices().iter().map(|choice| {
         let mut roots: Vec<&str> = Vec::new();
         for part in choice.keys.iter().flat_map(|key| &key.parts) {
-            if part.optional && !roots.contains(&part.root()) {
-                roots.push(part.root());
+            if part.optional && !roots.contains(&part.root_attribute()) {
+                roots.push(part.root_attribute());
             }
         }
         let when = choice
@@ -124,7 +124,7 @@ pub(crate) fn present_share(model: &Model, entity: &Entity, name: &str) -> f64 {
 
 /// The same of one that may be absent: as `shares` say, else half.
 fn said_present(model: &Model, source: &Entity, name: &str) -> f64 {
-    let estimate = model.estimate(&source.name);
+    let estimate = model.estimate_of(&source.name);
     let absent = estimate.and_then(|estimate| estimate.share_absent(name));
     1.0 - absent.unwrap_or(SHARE_OF_A_CONDITION)
 }

@@ -18,14 +18,14 @@ pub fn cost_text(report: &CostReport) -> String {
         "{}: a month in {}, prices of {}\n\n",
         report.model, report.region, report.prices_as_of
     );
-    if let Some(month) = report.month() {
+    if let Some(month) = report.month_bill() {
         out.push_str(&operations_table(month));
         out.push('\n');
         out.push_str(&lines_table(month));
         out.push('\n');
     }
     out.push_str(&months_table(&report.months));
-    if let Some(month) = report.month() {
+    if let Some(month) = report.month_bill() {
         let _ = write!(
             out,
             "\nprovisioned units are cheaper from {} utilisation; for the peak of these estimates they are used to {}\n",
@@ -52,8 +52,8 @@ pub fn cost_text(report: &CostReport) -> String {
             vec![
                 difference.operation.clone(),
                 difference.what.clone(),
-                difference.estimated.map_or_else(|| "nothing".to_owned(), figure),
-                figure(difference.measured),
+                difference.estimated.map_or_else(|| "nothing".to_owned(), figure_text),
+                figure_text(difference.measured),
             ]
         });
         out.push_str(&aligned(
@@ -75,10 +75,10 @@ fn operations_table(month: &Bill) -> String {
     let rows = month.operations.iter().map(|operation| {
         vec![
             operation.name.clone(),
-            operation.runs.map_or_else(|| "no rate".to_owned(), figure),
-            figure(operation.read_units),
-            figure(operation.write_units),
-            dollars(operation.dollars),
+            operation.runs.map_or_else(|| "no rate".to_owned(), figure_text),
+            figure_text(operation.read_units),
+            figure_text(operation.write_units),
+            dollars_text(operation.dollars),
             bar(operation.dollars, most),
         ]
     });
@@ -87,7 +87,7 @@ fn operations_table(month: &Bill) -> String {
 }
 
 fn lines_table(month: &Bill) -> String {
-    let stored = format!("storage, {} GB", figure(month.stored_gb));
+    let stored = format!("storage, {} GB", figure_text(month.stored_gb));
     let lines = [
         ("read units", month.reads),
         ("write units", month.writes),
@@ -98,17 +98,17 @@ fn lines_table(month: &Bill) -> String {
     let most = lines.iter().map(|(_, dollars)| *dollars).fold(0.0, f64::max);
     let mut rows: Vec<Vec<String>> = lines
         .iter()
-        .map(|(name, price)| vec![(*name).to_owned(), dollars(*price), bar(*price, most)])
+        .map(|(name, price)| vec![(*name).to_owned(), dollars_text(*price), bar(*price, most)])
         .collect();
     rows.push(vec![
         "in all, on demand".to_owned(),
-        dollars(month.on_demand()),
+        dollars_text(month.on_demand()),
         String::new(),
     ]);
     rows.push(vec![
         "one backup, beside it".to_owned(),
-        dollars(month.backup),
-        format!("to restore it {}", dollars(month.restore)),
+        dollars_text(month.backup),
+        format!("to restore it {}", dollars_text(month.restore)),
     ]);
     aligned(&["of which", "dollars", ""], rows, &[1])
 }
@@ -128,15 +128,17 @@ fn months_table(months: &[Bill]) -> String {
         )
     };
     let mut rows = vec![
-        line("on demand", &|month| dollars(month.on_demand())),
-        line("  less what is free", &|month| dollars(month.on_demand_net())),
-        line("provisioned for the peak", &|month| dollars(month.provisioned())),
-        line("  less what is free", &|month| dollars(month.provisioned_net())),
+        line("on demand", &|month| dollars_text(month.on_demand())),
+        line("  less what is free", &|month| dollars_text(month.on_demand_net())),
+        line("provisioned for the peak", &|month| {
+            dollars_text(month.provisioned_total())
+        }),
+        line("  less what is free", &|month| dollars_text(month.provisioned_net())),
         line("  units a second", &units),
     ];
     if months.iter().any(|month| month.declared.is_some()) {
         let enough = |month: &Bill, price: f64| match month.declared.is_none_or(|declared| declared.enough) {
-            true => dollars(price),
+            true => dollars_text(price),
             false => "not enough".to_owned(),
         };
         rows.push(line("as the model provisions", &|month| {
@@ -156,17 +158,21 @@ pub fn capacity_text(name: &str, capacity: &Capacity, prices: &Prices, assumptio
     for place in &capacity.places {
         let mut rows: Vec<Vec<String>> = Vec::new();
         for (operation, units) in &place.operations {
-            rows.push(vec![format!("  {operation}"), figure(units.read), figure(units.write)]);
+            rows.push(vec![
+                format!("  {operation}"),
+                figure_text(units.read),
+                figure_text(units.write),
+            ]);
         }
         rows.push(vec![
             "  on average".to_owned(),
-            figure(place.mean.read),
-            figure(place.mean.write),
+            figure_text(place.mean.read),
+            figure_text(place.mean.write),
         ]);
         rows.push(vec![
             "  at the peak".to_owned(),
-            figure(place.peak.read),
-            figure(place.peak.write),
+            figure_text(place.peak.read),
+            figure_text(place.peak.write),
         ]);
         let place_units =
             |name: &str, units: PlaceUnits| vec![name.to_owned(), thousands(units.read), thousands(units.write)];
@@ -174,7 +180,7 @@ pub fn capacity_text(name: &str, capacity: &Capacity, prices: &Prices, assumptio
         rows.push(place_units("  auto-scaling from", place.scale_from));
         rows.extend(place.declared.map(|declared| place_units("  the model has", declared)));
         out.push_str(&aligned(&[&place.place, "read", "write"], rows, &[1, 2]));
-        if let (Some((mean, peak)), Some(declared)) = (place.holds(), place.declared) {
+        if let (Some((mean, peak)), Some(declared)) = (place.capacity_holds(), place.declared) {
             out.push_str(&held((mean, peak), declared, place.peak));
         }
         out.push('\n');
@@ -187,8 +193,12 @@ pub fn capacity_text(name: &str, capacity: &Capacity, prices: &Prices, assumptio
 
 fn held((mean, peak): (bool, bool), declared: PlaceUnits, needed: UnitsRate) -> String {
     let short = |declared: u64, needed: f64, kind: &str| {
-        (needed > declared as f64)
-            .then(|| format!("{} {kind} units too few at the peak", figure(needed - declared as f64)))
+        (needed > declared as f64).then(|| {
+            format!(
+                "{} {kind} units too few at the peak",
+                figure_text(needed - declared as f64)
+            )
+        })
     };
     let both = [
         short(declared.read, needed.read, "read"),
@@ -239,13 +249,13 @@ fn keys_table(capacity: &Capacity) -> String {
             ShareSource::Even => "even",
         };
         let times =
-            |times: Option<f64>| times.map_or_else(|| "never".to_owned(), |times| format!("{}×", figure(times)));
+            |times: Option<f64>| times.map_or_else(|| "never".to_owned(), |times| format!("{}×", figure_text(times)));
         vec![
             key.key.clone(),
             key.place.clone(),
             format!("{} {why}", percent(key.share)),
-            figure(key.busiest.read),
-            figure(key.busiest.write),
+            figure_text(key.busiest.read),
+            figure_text(key.busiest.write),
             times(key.limit_at),
             times(key.throttles_at),
         ]
@@ -266,14 +276,14 @@ fn keys_table(capacity: &Capacity) -> String {
 /// What a change costs more.
 pub fn comparison_text(comparison: &Comparison) -> String {
     let mut out = String::new();
-    let units = |(read, write): (f64, f64)| format!("{} + {}", figure(read), figure(write));
+    let units = |(read, write): (f64, f64)| format!("{} + {}", figure_text(read), figure_text(write));
     let rows = comparison.changed.iter().map(|changed| {
         vec![
             changed.name.clone(),
             units(changed.units_before),
             units(changed.units_after),
-            dollars(changed.before),
-            dollars(changed.after),
+            dollars_text(changed.before),
+            dollars_text(changed.after),
             signed(changed.after - changed.before),
         ]
     });
@@ -283,16 +293,16 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         beside.name.clone(),
         String::new(),
         String::new(),
-        dollars(beside.before),
-        dollars(beside.after),
+        dollars_text(beside.before),
+        dollars_text(beside.after),
         signed(beside.after - beside.before),
     ]);
     rows.push(vec![
         "in all, on demand".to_owned(),
         String::new(),
         String::new(),
-        dollars(comparison.before),
-        dollars(comparison.after),
+        dollars_text(comparison.before),
+        dollars_text(comparison.after),
         signed(comparison.after - comparison.before),
     ]);
     let columns = ["changed", "units before", "units after", "before", "after", "a month"];
@@ -301,14 +311,14 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         if !operations.is_empty() {
             let rows = operations
                 .iter()
-                .map(|(name, price)| vec![name.clone(), dollars(*price)]);
+                .map(|(name, price)| vec![name.clone(), dollars_text(*price)]);
             let _ = write!(out, "\n{}", aligned(&[title, "a month"], rows.collect(), &[1]));
         }
     }
     let _ = writeln!(
         out,
         "\nwithout what is new or gone: {} more",
-        percent(comparison.increase())
+        percent(comparison.cost_increase())
     );
     out
 }
@@ -333,7 +343,7 @@ fn bar(amount: f64, most: f64) -> String {
 }
 
 /// Dollars: cents, and two significant digits below a cent.
-pub fn dollars(amount: f64) -> String {
+pub fn dollars_text(amount: f64) -> String {
     match amount {
         0.0 => "$0".to_owned(),
         amount if amount < 0.000_005 => "under $0.00001".to_owned(),
@@ -349,14 +359,14 @@ pub fn dollars(amount: f64) -> String {
 
 fn signed(amount: f64) -> String {
     match amount {
-        amount if amount > 0.0 => format!("+{}", dollars(amount)),
-        amount if amount < 0.0 => format!("-{}", dollars(-amount)),
+        amount if amount > 0.0 => format!("+{}", dollars_text(amount)),
+        amount if amount < 0.0 => format!("-{}", dollars_text(-amount)),
         _ => "$0".to_owned(),
     }
 }
 
 /// A figure with at most three significant digits, whole from a hundred on.
-pub fn figure(amount: f64) -> String {
+pub fn figure_text(amount: f64) -> String {
     match amount {
         0.0 => "0".to_owned(),
         amount if amount >= 100.0 => grouped(&format!("{amount:.0}")),
@@ -400,7 +410,7 @@ fn grouped(digits: &str) -> String {
 
 fn percent(share: f64) -> String {
     match share.is_finite() {
-        true => format!("{} %", figure(share * 100.0)),
+        true => format!("{} %", figure_text(share * 100.0)),
         false => "without end".to_owned(),
     }
 }

@@ -18,10 +18,10 @@ const STEP_DEPTH_MAX: usize = 16;
 /// What one run of a write consumes, by place and entity.
 pub(crate) fn write_parts<'a>(model: &'a Model, costs: &WriteCosts<'a>, write: &'a Write) -> Vec<Part> {
     let mut parts = Vec::new();
-    let written = costs.parts(write);
+    let written = costs.written_parts(write);
     // One row alone comes back with its change; a transaction gives none back.
     let rows = written.iter().filter(|part| part.index.is_none());
-    let is_alone = rows.clone().count() == 1 && rows.clone().all(|part| part.loops.lists().next().is_none());
+    let is_alone = rows.clone().count() == 1 && rows.clone().all(|part| part.loops.loop_lists().next().is_none());
     for part in read_first(model, write, is_alone) {
         add_part(&mut parts, part);
     }
@@ -71,7 +71,7 @@ fn expected_units(model: &Model, written: &WrittenPart<'_>, index: Option<IndexI
         false => (written.units.0 + written.units.1) as f64 / 2.0,
     };
     let entry = written.entity.zip(index).and_then(|(entity, index)| {
-        let entry = entity.entry(index)?;
+        let entry = entity.index_entry(index)?;
         Some(entry_share(model, entity, entry))
     });
     match (written.units, entry) {
@@ -82,7 +82,7 @@ fn expected_units(model: &Model, written: &WrittenPart<'_>, index: Option<IndexI
 
 fn times(model: &Model, written: &WrittenPart<'_>) -> f64 {
     let condition = if written.conditional { SHARE_OF_A_CONDITION } else { 1.0 };
-    let mut loops = written.loops.lists().peekable();
+    let mut loops = written.loops.loop_lists().peekable();
     if loops.peek().is_some() {
         return condition * loop_turns(model, written.loops);
     }
@@ -97,7 +97,7 @@ fn times(model: &Model, written: &WrittenPart<'_>) -> f64 {
 
 /// How many turns loops in one another are expected to have.
 pub(crate) fn loop_turns(model: &Model, loops: Loops<'_>) -> f64 {
-    loops.lists().map(|list| elements_expected(model, list)).product()
+    loops.loop_lists().map(|list| elements_expected(model, list)).product()
 }
 
 fn index_named(model: &Model, name: &str) -> Option<IndexId> {

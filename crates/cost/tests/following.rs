@@ -7,7 +7,9 @@
     reason = "helpers of tests fail as tests do"
 )]
 
-use singlet_cost::{Operation, OperationKind, capacity, cost_report, expected_operations, region_prices, stored_bytes};
+use singlet_cost::{
+    Operation, OperationKind, capacity_needed, cost_report, expected_operations, region_prices, stored_bytes,
+};
 use singlet_model::{Model, Source};
 
 /// A second in parts of a day.
@@ -16,7 +18,7 @@ const DAY: f64 = 86_400.0;
 fn model(system: &str) -> Model {
     let path = format!("{}/../../systems/{system}/model.yaml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    singlet_model::load(&Source::new(system, text)).model.unwrap()
+    singlet_model::load_source(&Source::new(system, text)).model.unwrap()
 }
 
 fn followed(model: &Model) -> Vec<Operation> {
@@ -144,7 +146,7 @@ fn what_is_done_by_the_clock_does_not_grow_and_pages_fill() {
     assert!(hundred > month * 15.0 && hundred <= month * 16.0, "{hundred}");
     assert!(runs("(positions in the stream)", 2) <= month * 4.0);
     // What the peak needs is provisioned for these, too.
-    let table = &capacity(&model, &operations, 1.0).places[0];
+    let table = &capacity_needed(&model, &operations, 1.0).places[0];
     let (name, looked) = table
         .operations
         .iter()
@@ -158,6 +160,6 @@ fn a_model_that_nothing_follows_has_none() {
     let model = model("country");
     assert!(!followed(&model).is_empty(), "caches are told");
     let text = "singlet: 1\nname: plain\ntable: {name: plain, key: {partition: PK, sort: SK}, type: none}\nentities:\n  Note: {attributes: {id: string 1..9}, key: {PK: \"N#{id}\", SK: \"N\"}}\n";
-    let plain = singlet_model::load(&Source::new("plain", text)).model.unwrap();
+    let plain = singlet_model::load_source(&Source::new("plain", text)).model.unwrap();
     assert!(followed(&plain).is_empty());
 }

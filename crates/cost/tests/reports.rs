@@ -8,8 +8,8 @@
 )]
 
 use singlet_cost::{
-    CostReport, PricesError, ScrapeError, ShareSource, capacity, compare_reports, cost_report, expected_operations,
-    measured_operations, read_prices, region_prices, stored_bytes,
+    CostReport, PricesError, ScrapeError, ShareSource, capacity_needed, compare_reports, cost_report,
+    expected_operations, measured_operations, read_prices, region_prices, stored_bytes,
 };
 use singlet_model::{Model, Source};
 
@@ -58,7 +58,7 @@ estimates:
 {estimates}
 "##
     );
-    let loaded = singlet_model::load(&Source::new("notes.yaml", text));
+    let loaded = singlet_model::load_source(&Source::new("notes.yaml", text));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     loaded.model.unwrap()
 }
@@ -88,7 +88,7 @@ fn prices_of_a_team_take_the_place_of_those_that_are_known() {
     .unwrap();
     let model = notes("on_demand", "OWNER#{owner}", USUAL);
     let dearer = cost_report(&model, &expected_operations(&model), &stored_bytes(&model), &own);
-    let ratio = dearer.month().unwrap().writes / report(&model).month().unwrap().writes;
+    let ratio = dearer.month_bill().unwrap().writes / report(&model).month_bill().unwrap().writes;
     assert!((ratio - 0.7625 / 0.625).abs() < 1e-9);
     assert_eq!(dearer.region, "eu-central-1");
 }
@@ -115,7 +115,7 @@ fn a_kept_report_is_the_same_when_it_is_read_again() {
     assert_eq!(again.assumptions, report(&model).assumptions);
     let comparison = compare_reports(&again, &report(&model)).unwrap();
     assert!(comparison.changed.is_empty(), "{comparison:?}");
-    assert_eq!(comparison.increase(), 0.0);
+    assert_eq!(comparison.cost_increase(), 0.0);
 }
 
 #[test]
@@ -130,10 +130,10 @@ fn what_a_change_costs_more_is_told_by_operation() {
     };
     assert_eq!(changed.name, "addNote");
     assert_eq!((changed.units_before.1, changed.units_after.1), (2.0, 4.0));
-    assert!(comparison.increase() > 0.5);
+    assert!(comparison.cost_increase() > 0.5);
     assert!(comparison.added.is_empty() && comparison.removed.is_empty());
-    assert_eq!(compare_reports(&after, &before).unwrap().increase(), 0.0);
-    assert_eq!(compare_reports(&before, &before).unwrap().increase(), 0.0);
+    assert_eq!(compare_reports(&after, &before).unwrap().cost_increase(), 0.0);
+    assert_eq!(compare_reports(&before, &before).unwrap().cost_increase(), 0.0);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn operations_that_are_new_or_gone_stand_apart() {
     let comparison = compare_reports(&old, &new).unwrap();
     assert_eq!(comparison.added.len(), 1);
     assert_eq!(comparison.removed.len(), 1);
-    assert_eq!(comparison.increase(), 0.0);
+    assert_eq!(comparison.cost_increase(), 0.0);
 }
 
 fn scrape(seconds: u64, reads: u64, writes: u64) -> String {
@@ -173,7 +173,7 @@ fn two_scrapes_take_the_place_of_estimates() {
     assert_eq!((read.rate, read.read_units()), (Some(10.0), 0.5)); // 1,000 in 100 seconds
     assert_eq!((write.rate, write.write_units()), (Some(2.0), 5.0)); // 200, of 3 and 2 units
     assert_eq!(write.peak, 10.0); // five times the average, as estimated
-    let load = capacity(&model, &operations, 1.0);
+    let load = capacity_needed(&model, &operations, 1.0);
     assert_eq!(load.places[1].mean.write, 4.0);
     let told: Vec<(&str, &str)> = differences
         .iter()
@@ -225,7 +225,7 @@ fn scrapes_that_tell_nothing_are_refused() {
 #[test]
 fn the_busiest_partition_is_found_and_when_it_throttles() {
     let model = notes("on_demand", "OWNER#{owner}", USUAL);
-    let load = capacity(&model, &expected_operations(&model), 1.0);
+    let load = capacity_needed(&model, &expected_operations(&model), 1.0);
     let key = |place: &str| load.keys.iter().find(|key| key.place == place).unwrap();
     // A hundred owners: one gets a hundredth of 50 writes a second, of one unit.
     let owners = key("GSI1");
@@ -240,7 +240,7 @@ fn the_busiest_partition_is_found_and_when_it_throttles() {
 fn a_state_as_partition_is_as_busy_as_its_share() {
     let shared = USUAL.replace("bytes: 300", "bytes: 300, shares: {state: {open: 0.9}}");
     let model = notes("on_demand", "STATE#{state}", &shared);
-    let load = capacity(&model, &expected_operations(&model), 1.0);
+    let load = capacity_needed(&model, &expected_operations(&model), 1.0);
     let states = load.keys.iter().find(|key| key.place == "GSI1").unwrap();
     assert_eq!(states.why, ShareSource::Said);
     assert!((states.busiest.write - 45.0).abs() < 1e-9);
@@ -250,10 +250,10 @@ fn a_state_as_partition_is_as_busy_as_its_share() {
 fn what_is_declared_holds_or_not() {
     let declared = |units: &str| {
         let model = notes(units, "OWNER#{owner}", USUAL);
-        let load = capacity(&model, &expected_operations(&model), 1.0);
+        let load = capacity_needed(&model, &expected_operations(&model), 1.0);
         load.places
             .iter()
-            .map(|place| place.holds().unwrap())
+            .map(|place| place.capacity_holds().unwrap())
             .collect::<Vec<_>>()
     };
     // 50 read and 10 write units a second on average, 200 and 50 at the peak; the index gets the same writes.
@@ -268,7 +268,7 @@ fn what_is_declared_holds_or_not() {
 #[test]
 fn what_is_to_be_provisioned_serves_the_peak_at_seven_tenths() {
     let model = notes("on_demand", "OWNER#{owner}", USUAL);
-    let load = capacity(&model, &expected_operations(&model), 1.0);
+    let load = capacity_needed(&model, &expected_operations(&model), 1.0);
     let (table, index) = (&load.places[0], &load.places[1]);
     assert_eq!((table.provision.read, table.provision.write), (286, 72)); // 200 / 0.7 and 50 / 0.7
     assert_eq!((index.provision.read, index.provision.write), (1, 72)); // one at least

@@ -26,7 +26,7 @@ fn number(text: &str) -> Value {
 
 /// Halves of read units.
 fn halves(bytes: usize, consistency: Consistency) -> u64 {
-    get_units(bytes, consistency).halves()
+    get_units(bytes, consistency).half_count()
 }
 
 fn written(before: Option<usize>, after: Option<usize>, mode: WriteMode) -> u64 {
@@ -61,7 +61,7 @@ fn reads_are_those_of_the_rules() {
     assert_eq!(halves(4096, Consistency::Transactional), 4);
     assert_eq!(halves(0, Consistency::Eventual), 1); // a missing item costs the minimum
     // A page sums all that is evaluated and rounds once: 20 × 300 = 6,000 bytes are two blocks.
-    assert_eq!(page_units([300; 20], Consistency::Eventual).halves(), 2);
+    assert_eq!(page_units([300; 20], Consistency::Eventual).half_count(), 2);
     // Gets round each on its own.
     let gets: u64 = [300; 20]
         .iter()
@@ -106,12 +106,12 @@ fn index_writes_are_those_of_the_table() {
         ),
     ];
     for (write, units) in table {
-        assert_eq!(write.units().get(), units, "{write:?}");
+        assert_eq!(write.write_units().get(), units, "{write:?}");
     }
     // Only an item with all attributes of the key is in the index.
     let half = item("GSI1PK", Value::S("a".to_owned()));
     assert_eq!(
-        IndexWrite::between(None, Some(&half), &["GSI1PK", "GSI1SK"]),
+        IndexWrite::between_items(None, Some(&half), &["GSI1PK", "GSI1SK"]),
         IndexWrite::Absent
     );
 }

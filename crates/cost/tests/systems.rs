@@ -41,7 +41,7 @@ const MAYBE: f64 = 0.5;
 fn model(system: &str) -> Model {
     let path = format!("{}/../../systems/{system}/model.yaml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    singlet_model::load(&Source::new(system, text)).model.unwrap()
+    singlet_model::load_source(&Source::new(system, text)).model.unwrap()
 }
 
 fn near(found: f64, by_hand: f64, what: &str) {

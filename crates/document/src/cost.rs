@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use singlet_cost::{Bill, CostReport, cost_report, dollars, expected_operations, figure, region_prices, stored_bytes};
+use singlet_cost::{
+    Bill, CostReport, cost_report, dollars_text, expected_operations, figure_text, region_prices, stored_bytes,
+};
 use singlet_model::Model;
 
 use crate::escape::{escape_markdown, escape_xml, inline_code};
@@ -30,15 +32,15 @@ pub(crate) fn cost_sentence(report: &CostReport) -> String {
 /// Each operation and what it takes, then all of it at several times the estimates, then the claims.
 pub(crate) fn cost_tables(report: &CostReport) -> String {
     let mut out = String::new();
-    if let Some(month) = report.month() {
+    if let Some(month) = report.month_bill() {
         let mut operations =
             MarkdownTable::new(["Operation", "Runs a month", "Read units", "Write units", "On demand"]);
         for operation in &month.operations {
             operations.row(vec![
                 inline_code(&operation.name),
-                operation.runs.map_or_else(|| "no rate".to_owned(), figure),
-                figure(operation.read_units),
-                figure(operation.write_units),
+                operation.runs.map_or_else(|| "no rate".to_owned(), figure_text),
+                figure_text(operation.read_units),
+                figure_text(operation.write_units),
                 price(operation.dollars),
             ]);
         }
@@ -55,11 +57,11 @@ pub(crate) fn cost_tables(report: &CostReport) -> String {
     };
     line("On demand", &|month| price(month.on_demand()));
     line("On demand, less what is free", &|month| price(month.on_demand_net()));
-    line("Provisioned for the peak", &|month| price(month.provisioned()));
+    line("Provisioned for the peak", &|month| price(month.provisioned_total()));
     line("Provisioned, less what is free", &|month| {
         price(month.provisioned_net())
     });
-    line("Stored, GB", &|month| figure(month.stored_gb));
+    line("Stored, GB", &|month| figure_text(month.stored_gb));
     let _ = write!(out, "{}", months.text());
     if !report.claims.is_empty() {
         let mut claims = MarkdownTable::new(["The document says", "", "It is"]);
@@ -75,7 +77,7 @@ pub(crate) fn cost_tables(report: &CostReport) -> String {
 
 /// Dollars as code: some readers of Markdown take what stands between two signs for a formula.
 fn price(amount: f64) -> String {
-    inline_code(&dollars(amount))
+    inline_code(&dollars_text(amount))
 }
 
 /// The most bars of a drawing: the dearest.
@@ -88,7 +90,7 @@ const STYLE: &str = "text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'
 
 /// The dearest operations, and what is kept, as bars.
 pub(crate) fn cost_drawing(report: &CostReport) -> Option<String> {
-    let month = report.month()?;
+    let month = report.month_bill()?;
     let mut lines: Vec<(&str, f64)> = month
         .operations
         .iter()
@@ -121,7 +123,7 @@ pub(crate) fn cost_drawing(report: &CostReport) -> Option<String> {
             escape_xml(name),
             NAME_WIDTH as f64 + width + 8.0,
             top + 11,
-            escape_xml(&dollars(*price))
+            escape_xml(&dollars_text(*price))
         );
     }
     svg.push_str("</svg>\n");

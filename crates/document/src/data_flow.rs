@@ -52,7 +52,9 @@ fn flows(model: &Model) -> Vec<ChangeFlow<'_>> {
             copies_of(model, entity)
                 .map(|(holder, attribute, source)| within(format!("copy {holder}.{attribute}"), source.to_owned())),
         );
-        let triggers = model.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
+        let triggers = model
+            .triggered_writes()
+            .filter(|(_, trigger)| trigger.entity == entity.id);
         all.extend(triggers.map(|(write, trigger)| within(format!("write {}", write.name), trigger.shown(from))));
         let webhooks = model
             .webhooks

@@ -31,7 +31,7 @@ pub(crate) fn key_chart(model: &Model) -> String {
 
 /// What an entity puts into an index.
 fn entry(model: &Model, entity: &Entity, id: IndexId) -> String {
-    let (Some(index), Some(entry)) = (model.index(id), entity.entry(id)) else {
+    let (Some(index), Some(entry)) = (model.index(id), entity.index_entry(id)) else {
         return String::new();
     };
     if matches!(entry.kind, IndexEntryKind::None) {
@@ -40,7 +40,7 @@ fn entry(model: &Model, entity: &Entity, id: IndexId) -> String {
     let own = index
         .key()
         .filter(|key| !index.local || index.sort.iter().any(|sort| sort.name == key.name));
-    cell_lines(own.flat_map(|key| text::template_texts(model, entry.choices(), &key.name)))
+    cell_lines(own.flat_map(|key| text::template_texts(model, entry.key_choices(), &key.name)))
 }
 
 /// The attributes of an entity; for a mirror, which ones it carries.
@@ -171,7 +171,7 @@ fn notes(model: &Model, entity: &Entity, attribute: &Attribute) -> String {
         Stored::As(name) => all.push(format!("stored as {}", inline_code(name))),
         Stored::No => all.push("only in the key".to_owned()),
     }
-    if let Some(members) = attribute.ty.members() {
+    if let Some(members) = attribute.ty.enum_members() {
         all.push(escape_markdown(&members.join(", ")));
     }
     all.join("; ")

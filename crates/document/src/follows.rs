@@ -121,14 +121,14 @@ fn makers(model: &Model, name: &str) -> String {
 /// Each write that runs by itself; nothing where there is none.
 pub(crate) fn follower_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Write", "Runs after", "Which these make"]);
-    for (write, trigger) in model.triggers() {
+    for (write, trigger) in model.triggered_writes() {
         table.row(vec![
             inline_code(&write.name),
             inline_code(&trigger_text(model, trigger)),
             makers(model, &write.name),
         ]);
     }
-    for (write, schedule) in model.scheduled() {
+    for (write, schedule) in model.scheduled_writes() {
         let clock = format!("every {schedule}, by the clock of {}", model.zone);
         table.row(vec![inline_code(&write.name), escape_prose(&clock), String::new()]);
     }
@@ -139,7 +139,11 @@ pub(crate) fn follower_table(model: &Model) -> String {
 pub(crate) fn webhook_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Webhook", "Told after", "Which these make", "To", "What is told"]);
     for webhook in &model.webhooks {
-        let sent: Vec<String> = webhook.sent().iter().map(|(name, _)| inline_code(name)).collect();
+        let sent: Vec<String> = webhook
+            .sent_values()
+            .iter()
+            .map(|(name, _)| inline_code(name))
+            .collect();
         table.row(vec![
             inline_code(&webhook.name),
             inline_code(&trigger_text(model, &webhook.after)),

@@ -40,7 +40,7 @@ pub(crate) fn index_table(model: &Model) -> String {
 
 fn row(model: &Model, plans: &[ReadPlan], index: &Index, id: IndexId) -> Vec<String> {
     let entities = model.entities.iter().filter(|entity| {
-        let entry = entity.entry(id);
+        let entry = entity.index_entry(id);
         entry.is_some_and(|entry| !matches!(entry.kind, IndexEntryKind::None))
     });
     vec![

@@ -48,7 +48,7 @@ pub enum Drawings {
 }
 
 /// Writes the design document of a model without errors.
-pub fn document(model: &Model, drawings: Drawings) -> Document {
+pub fn design_document(model: &Model, drawings: Drawings) -> Document {
     let mut writer = DocumentWriter {
         out: String::new(),
         folder: drawings,
@@ -304,10 +304,10 @@ fn callers(model: &Model) -> String {
             .map(|claim| {
                 let name = inline_code(&format!("caller.{}", claim.name));
                 match &claim.ty {
-                    Type::Text(_) => format!("{name} from {}", inline_code(&claim.place())),
+                    Type::Text(_) => format!("{name} from {}", inline_code(&claim.claim_place())),
                     ty => format!(
                         "{name} from {}, {}",
-                        inline_code(&claim.place()),
+                        inline_code(&claim.claim_place()),
                         inline_code(&ty.to_string())
                     ),
                 }

@@ -13,10 +13,10 @@ use crate::table::{MarkdownTable, cell_lines};
 use crate::text;
 
 /// The states that an entity's attribute can have, in the order of their type.
-pub fn members<'a>(entity: &'a Entity, states: &'a States) -> Vec<&'a str> {
+pub fn state_members<'a>(entity: &'a Entity, states: &'a States) -> Vec<&'a str> {
     let known = entity
         .attribute(&states.of)
-        .and_then(|attribute| attribute.ty.members());
+        .and_then(|attribute| attribute.ty.enum_members());
     match known {
         Some(known) => known.iter().map(String::as_str).collect(),
         None => named(states),
@@ -41,7 +41,7 @@ fn named(states: &States) -> Vec<&str> {
 
 /// The drawing of an entity's states.
 pub(crate) fn state_graph(model: &Model, entity: &Entity, states: &States) -> Graph {
-    let members = members(entity, states);
+    let members = state_members(entity, states);
     let leaves = |name: &str| {
         let moved = states
             .moves
@@ -94,7 +94,7 @@ pub(crate) fn state_graph(model: &Model, entity: &Entity, states: &States) -> Gr
 
 /// An entity's states and moves, as Mermaid.
 pub(crate) fn state_diagram(model: &Model, entity: &Entity, states: &States) -> String {
-    let members = members(entity, states);
+    let members = state_members(entity, states);
     let mut out = String::from("stateDiagram-v2\n");
     for (number, name) in members.iter().enumerate() {
         let _ = writeln!(out, "  state \"{}\" as s{number}", escape_mermaid(name));
@@ -173,7 +173,7 @@ fn makers(model: &Model, entity: &Entity, name: &str, to: &str) -> String {
 
 /// Whether a goal may turn out to be a state.
 fn may_be(goal: &singlet_model::expression::Expr, state: &str) -> bool {
-    match (goal.literal(), &goal.ty) {
+    match (goal.as_literal(), &goal.ty) {
         (Some(singlet_model::expression::Literal::Text(word)), _) => word == state,
         (None, Type::Enum(words)) => words.members.iter().any(|word| word == state),
         _ => true,

@@ -74,7 +74,7 @@ fn numbers(limits: &NumberLimits) -> String {
 /// The templates of one key attribute, one for each condition.
 pub(crate) fn template_texts(model: &Model, choices: &[KeyChoice], attribute: &str) -> Vec<String> {
     let shown = |choice: &KeyChoice| {
-        let template = choice.template(attribute)?;
+        let template = choice.attribute_template(attribute)?;
         let when = choice
             .when
             .as_ref()

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use singlet_document::{Document, Drawings, document};
+use singlet_document::{Document, Drawings, design_document};
 use singlet_model::{Model, Source};
 
 fn systems() -> Vec<PathBuf> {
@@ -28,7 +28,7 @@ fn systems() -> Vec<PathBuf> {
 
 fn model(path: &Path) -> Model {
     let source = Source::new(path.display().to_string(), fs::read_to_string(path).unwrap());
-    singlet_model::load(&source).model.unwrap()
+    singlet_model::load_source(&source).model.unwrap()
 }
 
 /// The cells of each table's rows are as many as its head's, bars in names notwithstanding.
@@ -97,10 +97,10 @@ writes: {}
 accept:
   - {rule: no-recovery, at: "a|b", why: "because | <b>`x`</b>\nand more"}
 "#;
-    let loaded = singlet_model::load(&Source::new("hostile.yaml", text));
+    let loaded = singlet_model::load_source(&Source::new("hostile.yaml", text));
     let model = loaded.model.unwrap();
     assert_eq!(model.entities.len(), 1);
-    let written = document(&model, Drawings::In("design".to_owned()));
+    let written = design_document(&model, Drawings::In("design".to_owned()));
     assert_tables_are_whole(&written.markdown);
     assert!(!written.markdown.contains("<script>"), "{}", written.markdown);
     assert!(!written.markdown.contains("<b>`x`"), "{}", written.markdown);
@@ -121,7 +121,7 @@ fn the_systems_have_whole_tables_and_drawings() {
 }
 
 fn with_drawings(folder: &Path) -> Document {
-    document(&model(&folder.join("model.yaml")), Drawings::In("design".to_owned()))
+    design_document(&model(&folder.join("model.yaml")), Drawings::In("design".to_owned()))
 }
 
 /// `SINGLET_UPDATE=1` writes the documents.

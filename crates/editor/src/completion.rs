@@ -284,7 +284,7 @@ impl<'d> Offered<'d> {
     }
 
     fn typed(&self) -> &'d str {
-        self.text.get(self.place.typed.range()).unwrap_or_default()
+        self.text.get(self.place.typed.text_range()).unwrap_or_default()
     }
 
     fn offer_by_meaning(&mut self, record: &str, field: &str) {
@@ -336,7 +336,7 @@ impl<'d> Offered<'d> {
             Some(FieldMeaning::Requirement | FieldMeaning::Lapse) => self.offer_expression(self.typed(), false),
             Some(FieldMeaning::Rule) => {
                 for rule in singlet_lint::all_rules() {
-                    self.offer(CompletionKind::Rule, rule.name, rule.code, rule.summary());
+                    self.offer(CompletionKind::Rule, rule.name, rule.code, rule.page_summary());
                 }
             }
             Some(FieldMeaning::Subject) => {
@@ -416,7 +416,7 @@ impl<'d> Offered<'d> {
                 let entity = model.entity_named(base).or_else(|| self.entity_of_bound(base));
                 self.offer_attributes_of(entity, "");
                 let object = self.entity().and_then(|entity| model.type_at(entity, base));
-                let fields = object.and_then(|(ty, _)| ty.object().map(|object| object.fields.clone()));
+                let fields = object.and_then(|(ty, _)| ty.object_type().map(|object| object.fields.clone()));
                 for field in fields.unwrap_or_default() {
                     self.offer(CompletionKind::Attribute, &field.name, field.ty.to_string(), "");
                 }
@@ -565,7 +565,7 @@ impl<'d> Offered<'d> {
                 .children(Some(at))
                 .filter(|entry| ENTITY_FIELDS.contains(&entry.key.as_str()));
             for entry in beside {
-                let name = first_name(self.text.get(entry.value.range()).unwrap_or_default());
+                let name = first_name(self.text.get(entry.value.text_range()).unwrap_or_default());
                 if let Some(entity) = model.entity_named(name).or_else(|| self.entity_of_bound(name)) {
                     return Some(entity);
                 }
@@ -599,7 +599,7 @@ impl<'d> Offered<'d> {
                     .any(|(at, _)| Some(at) == operation)
         });
         entries.map(|entry| {
-            let value = self.text.get(entry.value.range()).unwrap_or_default();
+            let value = self.text.get(entry.value.text_range()).unwrap_or_default();
             let value = value.trim_start_matches('{').trim_start();
             let value = value
                 .strip_prefix("find:")

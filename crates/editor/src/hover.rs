@@ -6,7 +6,7 @@ use singlet_model::expression::Function;
 use singlet_model::model::{Entity, KeyTemplate};
 use singlet_model::{Model, Span};
 use singlet_plan::cost::Sizes;
-use singlet_plan::example::example;
+use singlet_plan::example::example_key;
 use singlet_plan::plan_json::{call_text, cost_of_write, units_text};
 use singlet_plan::read::{plan_read, priced_plan_text};
 use singlet_plan::write::{plan_write, write_text};
@@ -37,11 +37,11 @@ pub(crate) fn hover_at(document: &Document, offset: usize) -> Option<String> {
         parts.extend(function_text(document.text(), offset));
     }
     let found = document
-        .findings()
+        .all_findings()
         .iter()
         .filter(|finding| span_touches(finding.span, offset));
     parts.extend(found.map(|finding| {
-        let page = singlet_lint::page(finding.rule);
+        let page = singlet_lint::rule_page(finding.rule);
         let help = finding
             .help
             .as_ref()
@@ -75,7 +75,7 @@ fn name_text(model: &Model, is_whole: bool, at: &NameOccurrence) -> Option<Strin
             let optional = if argument.optional { "?" } else { "" };
             format!(
                 "`{name}: {}{optional}`, an argument of `{operation}`",
-                model.catalog.describe(&argument.ty)
+                model.catalog.describe_type(&argument.ty)
             )
         }
         NameKind::Operation if is_whole => operation_text(model, name)?,
@@ -89,11 +89,11 @@ fn name_text(model: &Model, is_whole: bool, at: &NameOccurrence) -> Option<Strin
         }
         NameKind::Index => index_text(model, name)?,
         NameKind::Claim => {
-            let claim = model.callers.claim(name)?;
+            let claim = model.callers.claim_named(name)?;
             format!(
                 "`caller.{name}: {}`, which a token has as `{}`",
                 claim.ty,
-                claim.place()
+                claim.claim_place()
             )
         }
         NameKind::Tally => {
@@ -134,15 +134,15 @@ fn entity_text(model: &Model, entity: &Entity) -> String {
             "- `{}` = `{}`, such as `{}`",
             key.attribute,
             key.text,
-            example(&key.template)
+            example_key(&key.template)
         );
     }
     for entry in &entity.index {
         let Some(index) = model.index(entry.index) else {
             continue;
         };
-        for key in entry.choices().iter().flat_map(|choice| &choice.keys) {
-            let shown = example(&key.template);
+        for key in entry.key_choices().iter().flat_map(|choice| &choice.keys) {
+            let shown = example_key(&key.template);
             let _ = writeln!(
                 text,
                 "- {}: `{}` = `{}`, such as `{shown}`",
@@ -156,7 +156,7 @@ fn entity_text(model: &Model, entity: &Entity) -> String {
 fn attribute_text(model: &Model, entity: &Entity, name: &str) -> Option<String> {
     let attribute = entity.attribute(name)?;
     let optional = if attribute.optional { "?" } else { "" };
-    let ty = model.catalog.describe(&attribute.ty);
+    let ty = model.catalog.describe_type(&attribute.ty);
     let mut text = format!("`{name}: {ty}{optional}`, of `{}`", entity.name);
     if let singlet_model::types::Type::Enum(words) = &attribute.ty {
         let _ = write!(text, ": {}", words.members.join(", "));
@@ -164,14 +164,18 @@ fn attribute_text(model: &Model, entity: &Entity, name: &str) -> Option<String> 
     if let Some((of, other)) = &attribute.reference {
         let _ = write!(text, "; as `{}.{other}`", model.catalog.name(*of));
     }
-    let has_it = |key: &&KeyTemplate| key.parts.iter().any(|part| part.root() == name);
+    let has_it = |key: &&KeyTemplate| key.parts.iter().any(|part| part.root_attribute() == name);
     let in_key = entity.key_templates().filter(has_it).map(|key| key.attribute.clone());
     let in_indexes = entity.index.iter().flat_map(|entry| {
         let index = model
             .index(entry.index)
             .map(|index| index.name.as_str())
             .unwrap_or_default();
-        let keys = entry.choices().iter().flat_map(|choice| &choice.keys).filter(has_it);
+        let keys = entry
+            .key_choices()
+            .iter()
+            .flat_map(|choice| &choice.keys)
+            .filter(has_it);
         keys.map(move |key| format!("{index}.{}", key.attribute))
     });
     let keys: Vec<String> = in_key.chain(in_indexes).collect();
@@ -202,7 +206,7 @@ fn index_text(model: &Model, name: &str) -> Option<String> {
     let keys: Vec<String> = index.key().map(|key| format!("`{}`", key.name)).collect();
     let position = model.table.indexes.iter().position(|index| index.name == name)?;
     let holds = |entity: &&Entity| {
-        let entries = entity.index.iter().filter(|entry| !entry.choices().is_empty());
+        let entries = entity.index.iter().filter(|entry| !entry.key_choices().is_empty());
         entries.map(|entry| entry.index.0 as usize).any(|at| at == position)
     };
     let held: Vec<&str> = model
@@ -225,13 +229,13 @@ fn template_text(model: &Model, offset: usize) -> Option<String> {
         let in_indexes = entity
             .index
             .iter()
-            .flat_map(|entry| entry.choices())
+            .flat_map(|entry| entry.key_choices())
             .flat_map(|choice| &choice.keys);
         let mut keys = entity.key_templates().chain(in_indexes);
         let key = keys.find(|key| span_touches(key.span, offset) && !key.parts.is_empty())?;
         let parts = key.parts.iter().map(|part| format!("- `{}`: {}", part.path, part.ty));
         let parts: Vec<String> = parts.collect();
-        let shown = example(&key.template);
+        let shown = example_key(&key.template);
         Some(format!(
             "`{}` = `{}`, such as `{shown}`\n\n{}",
             key.attribute,
@@ -248,7 +252,7 @@ fn word_text(text: &str, offset: usize) -> Option<String> {
     let mut entries = outline.entries.iter();
     let entry = entries.find(|entry| !entry.key.is_empty() && span_touches(entry.key_span, offset))?;
     let record = record_at(&outline.path(entry.parent))?;
-    let field = record.field(&entry.key)?;
+    let field = record.field_named(&entry.key)?;
     let required = if field.required { ", required" } else { "" };
     Some(format!(
         "**{}** of {}{required}\n\n{}",
@@ -262,9 +266,9 @@ fn function_text(text: &str, offset: usize) -> Option<String> {
     let start = before.rfind(|char| !is_part(char)).map_or(0, |at| at + 1);
     let after = text.get(offset..)?;
     let end = offset + after.find(|char| !is_part(char)).unwrap_or(after.len());
-    let name = text.get(Span::new(start, end).range())?;
+    let name = text.get(Span::new(start, end).text_range())?;
     let is_called = text.get(end..).is_some_and(|rest| rest.starts_with('('));
-    let mut functions = Function::named(name).filter(|_| is_called);
+    let mut functions = Function::functions_named(name).filter(|_| is_called);
     let function = functions.next()?;
     Some(format!("`{}`\n\n{}", function.signature, function.doc))
 }

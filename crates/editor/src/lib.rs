@@ -47,8 +47,8 @@ impl Document {
     /// Reads a text, and says what the language finds in it. What was known before is used where the text is half typed.
     pub fn new(name: &str, text: &str, before: Option<&Document>) -> Self {
         let source = Source::new(name, text);
-        let tree = node::read(&source, &mut Diagnostics::default());
-        let loaded = singlet_model::load(&source);
+        let tree = node::read_tree(&source, &mut Diagnostics::default());
+        let loaded = singlet_model::load_source(&source);
         let is_whole = loaded.model.is_some() && !loaded.diagnostics.has_errors();
         let model = loaded.model.map(Arc::new);
         let last = || before.and_then(|before| before.model.clone());
@@ -63,7 +63,7 @@ impl Document {
 
     /// With what `check` finds in it, design rules included. That takes much longer than reading it.
     #[must_use]
-    pub fn checked(self) -> Self {
+    pub fn with_checks(self) -> Self {
         let findings = check_text(&self.source);
         self.with_findings(findings)
     }
@@ -80,7 +80,7 @@ impl Document {
     }
 
     /// What was found, hints included, by place.
-    pub fn findings(&self) -> &[Diagnostic] {
+    pub fn all_findings(&self) -> &[Diagnostic] {
         &self.findings
     }
 
@@ -115,7 +115,7 @@ impl Document {
     }
 
     /// Where the name at a place is defined.
-    pub fn definition(&self, offset: usize) -> Option<Span> {
+    pub fn definition_at(&self, offset: usize) -> Option<Span> {
         let at = self.occurrence_at(offset)?;
         let all = self.occurrences();
         let mut same = all.iter().filter(|one| one.is_same_name(&at));
@@ -123,7 +123,7 @@ impl Document {
     }
 
     /// Every place where the name at a place stands, its definition first.
-    pub fn references(&self, offset: usize, with_definition: bool) -> Vec<Span> {
+    pub fn references_at(&self, offset: usize, with_definition: bool) -> Vec<Span> {
         let Some(at) = self.occurrence_at(offset) else {
             return Vec::new();
         };
@@ -163,12 +163,12 @@ impl Document {
     /// # Errors
     ///
     /// Why it cannot be: what is renamed in some places only would be another model.
-    pub fn rename(&self, offset: usize, to: &str) -> Result<Vec<Span>, RenameRefusal> {
+    pub fn rename_spans(&self, offset: usize, to: &str) -> Result<Vec<Span>, RenameRefusal> {
         rename::rename_at(self, offset, to)
     }
 
     /// The findings that a replacement settles, at a range.
-    pub fn fixes(&self, range: Span) -> impl Iterator<Item = (&Diagnostic, &singlet_model::diagnostic::Fix)> {
+    pub fn fixes_within(&self, range: Span) -> impl Iterator<Item = (&Diagnostic, &singlet_model::diagnostic::Fix)> {
         let meets = move |span: Span| span.start <= range.end && range.start <= span.end;
         let near = self.findings.iter().filter(move |finding| meets(finding.span));
         near.filter_map(|finding| finding.fix.as_ref().map(|fix| (finding, fix)))
@@ -177,7 +177,7 @@ impl Document {
 
 /// What `check` finds in a text, hints included, by place.
 pub fn check_text(source: &Source) -> Vec<Diagnostic> {
-    singlet_lint::check(singlet_model::load(source)).into_sorted()
+    singlet_lint::check_design(singlet_model::load_source(source)).into_sorted()
 }
 
 /// Whether a place lies within a span or at its end.

@@ -126,7 +126,7 @@ impl OccurrenceWalk<'_> {
     fn record(&mut self, node: &Node, record: &'static Record, scope: &NameScope) {
         let scope = self.scope_within(node, record, scope);
         for entry in node.entries() {
-            match (record.field(&entry.key.text), record.others) {
+            match (record.field_named(&entry.key.text), record.others) {
                 (Some(field), _) => self.node(&entry.value, &field.shape, (record.name, field.name), &scope),
                 (None, Some((_, shape))) => {
                     self.other_key(record.name, entry, &scope);

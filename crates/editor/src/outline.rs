@@ -261,7 +261,7 @@ impl OutlineReader<'_> {
                     && self.entries.get(at).is_some_and(|entry| {
                         let is_empty = self
                             .text
-                            .get(entry.value.range())
+                            .get(entry.value.text_range())
                             .is_none_or(|value| value.trim().is_empty());
                         column > entry.column && !(is_word && is_empty)
                     })
@@ -482,7 +482,7 @@ mod tests {
         let outline = Outline::of(&text);
         let place = outline.place_at(&text, offset);
         let path = outline.path(place.within).into_iter().map(str::to_owned).collect();
-        (path, place.is_key, text[place.typed.range()].to_owned())
+        (path, place.is_key, text[place.typed.text_range()].to_owned())
     }
 
     fn is(text: &str, path: &[&str], is_key: bool, typed: &str) {

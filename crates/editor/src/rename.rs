@@ -78,14 +78,14 @@ pub(crate) fn rename_at(document: &Document, offset: usize, to: &str) -> Result<
     spans.sort();
     spans.dedup();
     // An escape in quotes, or a line that was folded: what stands there is not the name as it is written.
-    if let Some(span) = spans.iter().find(|span| document.source.slice(**span) != at.name) {
-        let written = document.source.slice(*span);
+    if let Some(span) = spans.iter().find(|span| document.source.slice_text(**span) != at.name) {
+        let written = document.source.slice_text(*span);
         return Err(RenameRefusal::NotTheSame(format!(
             "`{written}` would not be told from it"
         )));
     }
-    let text = replaced(document.text(), &spans, to);
-    let after = Document::new(document.source.name(), &text, None).checked();
+    let text = replaced_spans(document.text(), &spans, to);
+    let after = Document::new(document.source.name(), &text, None).with_checks();
     // Findings may be of the text alone so far; whoever compares needs all.
     let before = check_text(&document.source);
     if let Some(finding) = first_difference(&before, &after.findings, &at.name, to) {
@@ -126,7 +126,7 @@ fn first_difference(before: &[Diagnostic], after: &[Diagnostic], from: &str, to:
 }
 
 /// A text with another text in place of each span; the spans are sorted and apart.
-pub(crate) fn replaced(text: &str, spans: &[Span], by: &str) -> String {
+pub(crate) fn replaced_spans(text: &str, spans: &[Span], by: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for span in spans {

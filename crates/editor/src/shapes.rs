@@ -30,7 +30,7 @@ pub(crate) fn field_at(path: &[&str]) -> Option<(&'static Record, &'static Field
         .and_then(|last| path.get(..=last))?;
     let (name, before) = path.split_last()?;
     let record = record_at(before)?;
-    Some((record, record.field(name)?))
+    Some((record, record.field_named(name)?))
 }
 
 fn alternatives(shape: &'static Shape) -> Vec<&'static Shape> {
@@ -45,7 +45,7 @@ fn inner_shapes(shape: &'static Shape, key: &str) -> Vec<&'static Shape> {
         (Shape::List(inner), true) => Some(*inner),
         (Shape::Names(_, inner), false) => Some(*inner),
         (Shape::Record(record), false) => {
-            let known = record.field(key).map(|field| &field.shape);
+            let known = record.field_named(key).map(|field| &field.shape);
             known.or(record.others.map(|(_, shape)| shape))
         }
         _ => None,

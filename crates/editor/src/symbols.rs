@@ -52,7 +52,7 @@ pub(crate) fn symbols_of(text: &str) -> Vec<Symbol> {
 
 /// Puts a symbol under the last one that holds it.
 fn put_symbol(symbols: &mut Vec<Symbol>, symbol: Symbol) {
-    match symbols.last_mut().filter(|last| last.span.holds(symbol.span)) {
+    match symbols.last_mut().filter(|last| last.span.holds_span(symbol.span)) {
         Some(last) => put_symbol(&mut last.children, symbol),
         None => symbols.push(symbol),
     }

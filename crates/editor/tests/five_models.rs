@@ -32,7 +32,7 @@ fn after(text: &str, marked: &str) -> usize {
 }
 
 fn slices(text: &str, spans: &[Span]) -> Vec<String> {
-    spans.iter().map(|span| text[span.range()].to_owned()).collect()
+    spans.iter().map(|span| text[span.text_range()].to_owned()).collect()
 }
 
 fn labels(list: &[Completion]) -> Vec<&str> {
@@ -47,7 +47,7 @@ fn every_name_stands_where_it_is_said_to_stand_and_has_one_definition() {
         let found = document.occurrences();
         assert!(found.len() > 50, "{system}: {}", found.len());
         for one in &found {
-            assert_eq!(text[one.span.range()], one.name, "{system}: {one:?}");
+            assert_eq!(text[one.span.text_range()], one.name, "{system}: {one:?}");
             let definitions = found
                 .iter()
                 .filter(|other| other.is_same_name(one) && other.is_definition);
@@ -96,20 +96,20 @@ fn every_entity_attribute_and_argument_is_renamed_everywhere_or_refused() {
         };
         for one in definitions.step_by(step) {
             let offset = one.span.start as usize;
-            match document.rename(offset, "renamedHere") {
+            match document.rename_spans(offset, "renamedHere") {
                 Ok(spans) => {
                     renamed += 1;
                     let mut other = text.clone();
                     for span in spans.iter().rev() {
-                        other.replace_range(span.range(), "renamedHere");
+                        other.replace_range(span.text_range(), "renamedHere");
                     }
                     // Renamed back it is the text that it was.
                     let there = Document::new("model.yaml", &other, None);
-                    let back = there.rename(spans[0].start as usize, &one.name).unwrap();
+                    let back = there.rename_spans(spans[0].start as usize, &one.name).unwrap();
                     assert_eq!(back.len(), spans.len(), "{system}: {one:?}");
                     let mut again = other;
                     for span in back.iter().rev() {
-                        again.replace_range(span.range(), &one.name);
+                        again.replace_range(span.text_range(), &one.name);
                     }
                     assert!(again == text, "{system}: {one:?}");
                 }
@@ -130,7 +130,9 @@ fn every_entity_attribute_and_argument_is_renamed_everywhere_or_refused() {
 fn a_rename_goes_through_keys_types_steps_and_arguments_alone() {
     let text = text_of("todo");
     let document = Document::new("model.yaml", &text, None);
-    let spans = document.rename(after(&text, "      du|e_date: date?"), "due").unwrap();
+    let spans = document
+        .rename_spans(after(&text, "      du|e_date: date?"), "due")
+        .unwrap();
     assert!(slices(&text, &spans).iter().all(|name| name == "due_date"));
     assert!(spans.len() > 10, "{}", spans.len());
     assert!(
@@ -142,12 +144,12 @@ fn a_rename_goes_through_keys_types_steps_and_arguments_alone() {
     let parameter = after(&text, "GET /api/v1/tasks?|due_date={day}");
     assert!(!spans.iter().any(|span| span.start as usize == parameter));
     let refused = document
-        .rename(after(&text, "      du|e_date: date?"), "title")
+        .rename_spans(after(&text, "      du|e_date: date?"), "title")
         .unwrap_err();
     assert_eq!(refused, RenameRefusal::Taken("title".to_owned()));
-    assert!(matches!(document.rename(0, "x"), Err(RenameRefusal::NoName)));
+    assert!(matches!(document.rename_spans(0, "x"), Err(RenameRefusal::NoName)));
     assert!(matches!(
-        document.rename(after(&text, "      du|e_date: date?"), "1x"),
+        document.rename_spans(after(&text, "      du|e_date: date?"), "1x"),
         Err(RenameRefusal::NotAName(_))
     ));
     let broken = Document::new(
@@ -156,7 +158,7 @@ fn a_rename_goes_through_keys_types_steps_and_arguments_alone() {
         Some(&document),
     );
     let at = after(broken.text(), "      du|e_date: date?");
-    assert!(matches!(broken.rename(at, "due"), Err(RenameRefusal::HasErrors)));
+    assert!(matches!(broken.rename_spans(at, "due"), Err(RenameRefusal::HasErrors)));
 }
 
 #[test]
@@ -164,26 +166,29 @@ fn definitions_and_references_are_found() {
     let text = text_of("todo");
     let document = Document::new("model.yaml", &text, None);
     let status = document
-        .definition(after(&text, "where: user_id == caller.id && st|atus == args.status"))
+        .definition_at(after(&text, "where: user_id == caller.id && st|atus == args.status"))
         .unwrap();
     assert!(
         text[..status.start as usize].ends_with("description: string? ..1000\n      "),
         "{status:?}"
     );
-    let argument = document.definition(after(&text, "status == args.st|atus")).unwrap();
+    let argument = document.definition_at(after(&text, "status == args.st|atus")).unwrap();
     assert!(text[..argument.start as usize].ends_with("args: {"), "{argument:?}");
     let entity = document
-        .definition(after(&text, "user_id: Us|er.user_id\n      task_id: ulid"))
+        .definition_at(after(&text, "user_id: Us|er.user_id\n      task_id: ulid"))
         .unwrap();
     assert!(text[..entity.start as usize].ends_with("entities:\n  "));
-    let all = document.references(entity.start as usize, true);
+    let all = document.references_at(entity.start as usize, true);
     assert!(all.len() > 5 && all[0] == entity, "{all:?}");
-    assert_eq!(document.references(entity.start as usize, false).len(), all.len() - 1);
+    assert_eq!(
+        document.references_at(entity.start as usize, false).len(),
+        all.len() - 1
+    );
     // A variable of a path is defined by the path.
     let variable = document
-        .definition(after(&text, "user_id == caller.id && task_id == args.ta|sk_id"))
+        .definition_at(after(&text, "user_id == caller.id && task_id == args.ta|sk_id"))
         .unwrap();
-    assert_eq!(&text[variable.range()], "task_id");
+    assert_eq!(&text[variable.text_range()], "task_id");
 }
 
 #[test]
@@ -278,7 +283,7 @@ fn what_may_stand_at_a_place_is_offered() {
 #[test]
 fn hover_tells_types_keys_plans_words_and_rules() {
     let text = text_of("todo");
-    let document = Document::new("model.yaml", &text, None).checked();
+    let document = Document::new("model.yaml", &text, None).with_checks();
     let hover = |marked: &str| document.hover(after(&text, marked)).unwrap();
     let says = |marked: &str, wanted: &[&str]| {
         let shown = hover(marked);
@@ -306,12 +311,15 @@ fn hover_tells_types_keys_plans_words_and_rules() {
         "      title: string 1..200\n      description",
         "      title: strin 1..200\n      description",
     );
-    let broken = Document::new("model.yaml", &broken, Some(&document)).checked();
+    let broken = Document::new("model.yaml", &broken, Some(&document)).with_checks();
     let at = after(broken.text(), "title: st|rin 1..200");
     let shown = broken.hover(at).unwrap();
     assert!(shown.contains("did you mean `string`?"), "{shown}");
     let span = Span::new(at, at);
-    let fixes: Vec<String> = broken.fixes(span).map(|(_, fix)| fix.replacement.clone()).collect();
+    let fixes: Vec<String> = broken
+        .fixes_within(span)
+        .map(|(_, fix)| fix.replacement.clone())
+        .collect();
     assert_eq!(fixes, ["string"]);
 }
 
@@ -378,15 +386,15 @@ fn nothing_that_is_half_typed_or_torn_breaks_anything() {
             for place in places {
                 let place = (place..=torn.len()).find(|at| torn.is_char_boundary(*at)).unwrap_or(0);
                 for offered in document.completions(place) {
-                    assert!(torn.get(offered.replaced.range()).is_some(), "{offered:?}");
+                    assert!(torn.get(offered.replaced.text_range()).is_some(), "{offered:?}");
                 }
                 let _ = document.hover(place);
-                let _ = document.definition(place);
-                let _ = document.references(place, true);
+                let _ = document.definition_at(place);
+                let _ = document.references_at(place, true);
                 let _ = document.renamed_at(place);
             }
             for one in document.occurrences() {
-                assert!(torn.get(one.span.range()).is_some(), "{one:?}");
+                assert!(torn.get(one.span.text_range()).is_some(), "{one:?}");
             }
             let _ = document.symbols();
         }
@@ -404,7 +412,7 @@ fn a_keystroke_takes() {
         for at in (0..text.len()).step_by(text.len() / 40).chain([text.len()]) {
             let Some(typed) = text.get(..at) else { continue };
             let begun = Instant::now();
-            let document = Document::new("model.yaml", typed, before.as_ref()).checked();
+            let document = Document::new("model.yaml", typed, before.as_ref()).with_checks();
             let _ = document.completions(at);
             times.push(begun.elapsed());
             before = Some(document);

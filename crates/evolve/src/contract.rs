@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::schema::{Flow, Side, resolve, schema_breaks};
+use crate::schema::{Flow, Side, resolve_reference, schema_breaks};
 
 /// Something that a client, a follower or a reader of a lake may notice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -20,7 +20,7 @@ pub struct ContractChange {
 }
 
 impl ContractChange {
-    pub(crate) fn breaking(at: &str, what: impl Into<String>) -> Self {
+    pub(crate) fn breaking_change(at: &str, what: impl Into<String>) -> Self {
         ContractChange {
             breaking: true,
             at: at.to_owned(),
@@ -28,7 +28,7 @@ impl ContractChange {
         }
     }
 
-    pub(crate) fn noted(at: &str, what: impl Into<String>) -> Self {
+    pub(crate) fn noted_change(at: &str, what: impl Into<String>) -> Self {
         ContractChange {
             breaking: false,
             at: at.to_owned(),
@@ -46,7 +46,7 @@ pub fn compare_contracts(old: &Json, new: &Json) -> Vec<ContractChange> {
     for (place, was) in &before {
         let at = was.name.as_str();
         match after.get(place) {
-            None => found.push(ContractChange::breaking(at, "is gone")),
+            None => found.push(ContractChange::breaking_change(at, "is gone")),
             Some(is) => {
                 let documents = (old, new);
                 parameters(at, documents, (was, is), &mut found);
@@ -58,7 +58,7 @@ pub fn compare_contracts(old: &Json, new: &Json) -> Vec<ContractChange> {
     }
     for (place, is) in &after {
         if !before.contains_key(place) {
-            found.push(ContractChange::noted(&is.name, "is new"));
+            found.push(ContractChange::noted_change(&is.name, "is new"));
         }
     }
     webhooks(old, new, &mut found);
@@ -114,7 +114,7 @@ fn named_parameters<'j>(document: &'j Json, operation: &Operation<'j>) -> BTreeM
     };
     let mut found = BTreeMap::new();
     for parameter in listed.into_iter().flatten() {
-        let parameter = resolve(document, parameter);
+        let parameter = resolve_reference(document, parameter);
         let (place, name) = (text(parameter, "in"), text(parameter, "name"));
         let position = || {
             let mut steps = operation.path.split('/');
@@ -148,14 +148,14 @@ fn parameters(
     };
     for (key, parameter) in &before {
         let Some(now) = after.get(key) else {
-            found.push(ContractChange::breaking(
+            found.push(ContractChange::breaking_change(
                 at,
                 format!("{} is taken no more", called(parameter)),
             ));
             continue;
         };
         if is_required(now) && !is_required(parameter) {
-            found.push(ContractChange::breaking(
+            found.push(ContractChange::breaking_change(
                 at,
                 format!("{} must be sent now", called(now)),
             ));
@@ -164,15 +164,15 @@ fn parameters(
             let (one, other) = (side(old, one), side(new, other));
             for reason in schema_breaks(one, other, Flow::Request) {
                 let what = format!("{}: what was taken is refused: {reason}", called(now));
-                found.push(ContractChange::breaking(at, what));
+                found.push(ContractChange::breaking_change(at, what));
             }
         }
     }
     for (key, parameter) in &after {
         if !before.contains_key(key) {
             found.push(match is_required(parameter) {
-                true => ContractChange::breaking(at, format!("{} must be sent now", called(parameter))),
-                false => ContractChange::noted(at, format!("{} is new", called(parameter))),
+                true => ContractChange::breaking_change(at, format!("{} must be sent now", called(parameter))),
+                false => ContractChange::noted_change(at, format!("{} is new", called(parameter))),
             });
         }
     }
@@ -184,18 +184,20 @@ fn side<'j>(document: &'j Json, schema: &'j Json) -> Side<'j> {
 
 fn body(at: &str, (old, new): (&Json, &Json), (was, is): (&Json, &Json), found: &mut Vec<ContractChange>) {
     let part = |document: &'_ Json, operation: &'_ Json| {
-        let body = operation.get("requestBody").map(|body| resolve(document, body).clone());
+        let body = operation
+            .get("requestBody")
+            .map(|body| resolve_reference(document, body).clone());
         body.unwrap_or(Json::Null)
     };
     let (before, after) = (part(old, was), part(new, is));
     let is_required = |body: &Json| body.get("required") == Some(&Json::Bool(true));
     if is_required(&after) && !is_required(&before) {
-        found.push(ContractChange::breaking(at, "a body must be sent now"));
+        found.push(ContractChange::breaking_change(at, "a body must be sent now"));
     }
     let contents = before.get("content").and_then(Json::as_object);
     for (kind, content) in contents.into_iter().flatten() {
         let Some(now) = after.get("content").and_then(|contents| contents.get(kind)) else {
-            found.push(ContractChange::breaking(
+            found.push(ContractChange::breaking_change(
                 at,
                 format!("a body of `{kind}` is taken no more"),
             ));
@@ -204,11 +206,11 @@ fn body(at: &str, (old, new): (&Json, &Json), (was, is): (&Json, &Json), found: 
         if let (Some(one), Some(other)) = (content.get("schema"), now.get("schema")) {
             for reason in schema_breaks(side(old, one), side(new, other), Flow::Request) {
                 let what = format!("what was taken is refused: {reason}");
-                found.push(ContractChange::breaking(at, what));
+                found.push(ContractChange::breaking_change(at, what));
             }
             for reason in schema_breaks(side(new, other), side(old, one), Flow::Request) {
                 if let Some(name) = reason.strip_suffix(" is taken no more") {
-                    found.push(ContractChange::noted(at, format!("{name} can be sent")));
+                    found.push(ContractChange::noted_change(at, format!("{name} can be sent")));
                 }
             }
         }
@@ -220,20 +222,23 @@ fn answers(at: &str, (old, new): (&Json, &Json), (was, is): (&Json, &Json), foun
         let answers = operation.get("responses").and_then(Json::as_object);
         let answers = answers.into_iter().flatten();
         answers
-            .map(|(status, answer)| (status.clone(), resolve(document, answer).clone()))
+            .map(|(status, answer)| (status.clone(), resolve_reference(document, answer).clone()))
             .collect()
     };
     let (before, after) = (listed(old, was), listed(new, is));
     let is_success = |status: &str| !status.starts_with('4') && !status.starts_with('5');
     for (status, answer) in before.iter().filter(|(status, _)| is_success(status)) {
         let Some(now) = after.get(status) else {
-            found.push(ContractChange::breaking(at, format!("{status} is answered no more")));
+            found.push(ContractChange::breaking_change(
+                at,
+                format!("{status} is answered no more"),
+            ));
             continue;
         };
         let headers = answer.get("headers").and_then(Json::as_object);
         for name in headers.into_iter().flatten().map(|(name, _)| name) {
             if now.get("headers").and_then(|headers| headers.get(name)).is_none() {
-                found.push(ContractChange::breaking(
+                found.push(ContractChange::breaking_change(
                     at,
                     format!("header `{name}` of {status} is gone"),
                 ));
@@ -242,16 +247,22 @@ fn answers(at: &str, (old, new): (&Json, &Json), (was, is): (&Json, &Json), foun
         let contents = answer.get("content").and_then(Json::as_object);
         for (kind, content) in contents.into_iter().flatten() {
             let Some(content_now) = now.get("content").and_then(|contents| contents.get(kind)) else {
-                found.push(ContractChange::breaking(at, format!("`{kind}` is answered no more")));
+                found.push(ContractChange::breaking_change(
+                    at,
+                    format!("`{kind}` is answered no more"),
+                ));
                 continue;
             };
             if let (Some(one), Some(other)) = (content.get("schema"), content_now.get("schema")) {
                 for reason in schema_breaks(side(new, other), side(old, one), Flow::Answer) {
-                    found.push(ContractChange::breaking(at, format!("the answer is another: {reason}")));
+                    found.push(ContractChange::breaking_change(
+                        at,
+                        format!("the answer is another: {reason}"),
+                    ));
                 }
                 for reason in schema_breaks(side(old, one), side(new, other), Flow::Answer) {
                     if let Some(name) = reason.strip_suffix(" is gone") {
-                        found.push(ContractChange::noted(at, format!("{name} is answered besides")));
+                        found.push(ContractChange::noted_change(at, format!("{name} is answered besides")));
                     }
                 }
             }
@@ -261,7 +272,10 @@ fn answers(at: &str, (old, new): (&Json, &Json), (was, is): (&Json, &Json), foun
         .keys()
         .filter(|status| is_success(status) && !before.contains_key(*status))
     {
-        found.push(ContractChange::breaking(at, format!("{status} may be answered now")));
+        found.push(ContractChange::breaking_change(
+            at,
+            format!("{status} may be answered now"),
+        ));
     }
     refusals(at, (&before, &after), found);
 }
@@ -292,20 +306,26 @@ fn refusals(
         match moved {
             Some((_, now)) => {
                 let what = format!("refusal `{shown}` has status {now}, and had {status}");
-                found.push(ContractChange::breaking(at, what));
+                found.push(ContractChange::breaking_change(at, what));
             }
             // Where others come in its place, it may go on under another name.
             None if !new.is_empty() => {
                 let what = format!("refusal {status} `{shown}` is gone, and others are there");
-                found.push(ContractChange::breaking(at, what));
+                found.push(ContractChange::breaking_change(at, what));
             }
-            None => found.push(ContractChange::noted(at, format!("refusal {status} `{shown}` is gone"))),
+            None => found.push(ContractChange::noted_change(
+                at,
+                format!("refusal {status} `{shown}` is gone"),
+            )),
         }
     }
     for (name, status) in &new {
         if !gone.iter().any(|(known, _)| known == name) {
             let shown = name.rsplit(':').next().unwrap_or(name);
-            found.push(ContractChange::noted(at, format!("refusal {status} `{shown}` is new")));
+            found.push(ContractChange::noted_change(
+                at,
+                format!("refusal {status} `{shown}` is new"),
+            ));
         }
     }
 }
@@ -334,7 +354,7 @@ fn credentials(at: &str, (was, is): (&Json, &Json), found: &mut Vec<ContractChan
     };
     let before = before.filter(|before| !before.is_empty());
     match before {
-        None => found.push(ContractChange::breaking(at, "credentials must be sent now")),
+        None => found.push(ContractChange::breaking_change(at, "credentials must be sent now")),
         Some(before) => {
             for gone in before.iter().filter(|known| !after.contains(known)) {
                 let names = gone.as_object().map(|schemes| {
@@ -346,7 +366,7 @@ fn credentials(at: &str, (was, is): (&Json, &Json), found: &mut Vec<ContractChan
                     Some(names) => format!("`{names}` is no longer enough to call"),
                     None => "credentials must be sent now".to_owned(),
                 };
-                found.push(ContractChange::breaking(at, what));
+                found.push(ContractChange::breaking_change(at, what));
             }
         }
     }
@@ -364,7 +384,7 @@ fn webhooks(old: &Json, new: &Json, found: &mut Vec<ContractChange>) {
     for (name, was) in &before {
         let at = format!("webhook {name}");
         let Some(is) = after.get(name) else {
-            found.push(ContractChange::breaking(&at, "is gone"));
+            found.push(ContractChange::breaking_change(&at, "is gone"));
             continue;
         };
         let schema = |item: &Json| {
@@ -373,7 +393,7 @@ fn webhooks(old: &Json, new: &Json, found: &mut Vec<ContractChange>) {
         };
         if let (Some(one), Some(other)) = (schema(was), schema(is)) {
             for reason in schema_breaks(side(new, &other), side(old, &one), Flow::Answer) {
-                found.push(ContractChange::breaking(
+                found.push(ContractChange::breaking_change(
                     &at,
                     format!("what is told is another: {reason}"),
                 ));
@@ -381,7 +401,7 @@ fn webhooks(old: &Json, new: &Json, found: &mut Vec<ContractChange>) {
         }
     }
     for name in after.keys().filter(|name| !before.contains_key(*name)) {
-        found.push(ContractChange::noted(&format!("webhook {name}"), "is new"));
+        found.push(ContractChange::noted_change(&format!("webhook {name}"), "is new"));
     }
 }
 

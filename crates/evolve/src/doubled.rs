@@ -3,7 +3,7 @@
 use singlet_item::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use singlet_model::Model;
 use singlet_model::model::{StepKind, Write};
-use singlet_plan::size::bounds;
+use singlet_plan::size::size_bounds;
 use singlet_plan::write::transaction_bound;
 
 use crate::{DataClass, RowChange, Way};
@@ -30,7 +30,7 @@ pub(crate) fn forbid_large_twins(changes: &mut [RowChange], old: Option<&Model>,
 }
 
 fn too_large_twice(model: &Model) -> Vec<(&Model, &Write)> {
-    let sizes = bounds(model);
+    let sizes = size_bounds(model);
     let is_large = |write: &&Write| {
         let bound = transaction_bound(model, write, &sizes);
         bound.items.saturating_mul(2) > TRANSACTION_ITEMS_MAX as u64

@@ -54,8 +54,8 @@ fn callers(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
         let what = format!("who may: was `{was}`, is `{is}`");
         // Whether fewer may cannot be told from two formulas, unless everybody may.
         found.push(match is.as_str() {
-            "true" => ContractChange::noted(&at, what),
-            _ => ContractChange::breaking(&at, what),
+            "true" => ContractChange::noted_change(&at, what),
+            _ => ContractChange::breaking_change(&at, what),
         });
     };
     for read in &old.reads {
@@ -82,8 +82,11 @@ fn triggers(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
         let now = write_now(new, write);
         let is = now.and_then(|now| told(new, now));
         match (now, is) {
-            (None, _) => found.push(ContractChange::breaking(&at, format!("runs no more: it ran {was}"))),
-            (Some(_), None) => found.push(ContractChange::breaking(
+            (None, _) => found.push(ContractChange::breaking_change(
+                &at,
+                format!("runs no more: it ran {was}"),
+            )),
+            (Some(_), None) => found.push(ContractChange::breaking_change(
                 &at,
                 format!("runs no more by itself: it ran {was}"),
             )),
@@ -92,13 +95,13 @@ fn triggers(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
                     "is `{}` now: how far it is stands under its name, so that it begins with changes from then on",
                     now.name
                 );
-                found.push(ContractChange::breaking(&at, what));
+                found.push(ContractChange::breaking_change(&at, what));
             }
             (Some(_), Some(is)) if is != was => {
-                found.push(ContractChange::noted(&at, format!("ran {was}, and runs {is}")));
+                found.push(ContractChange::noted_change(&at, format!("ran {was}, and runs {is}")));
             }
             (Some(now), Some(_)) if now.every != write.every => {
-                found.push(ContractChange::noted(&at, "runs at other times"));
+                found.push(ContractChange::noted_change(&at, "runs at other times"));
             }
             (Some(_), Some(_)) => {}
         }
@@ -110,7 +113,7 @@ fn triggers(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
             .any(|known| write_now(new, known).is_some_and(|now| now.name == write.name) && told(old, known).is_some());
         if let Some(is) = told(new, write).filter(|_| !is_known) {
             let what = format!("runs {is}, and not for changes of before");
-            found.push(ContractChange::noted(&format!("write {}", write.name), what));
+            found.push(ContractChange::noted_change(&format!("write {}", write.name), what));
         }
     }
 }
@@ -119,9 +122,9 @@ fn tallies(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
     for tally in &old.tallies {
         let at = format!("tally {}", tally.name);
         match new.tallies.iter().find(|known| known.name == tally.name) {
-            None => found.push(ContractChange::breaking(&at, "is kept no more")),
+            None => found.push(ContractChange::breaking_change(&at, "is kept no more")),
             Some(now) if now.definition != tally.definition => {
-                found.push(ContractChange::noted(
+                found.push(ContractChange::noted_change(
                     &at,
                     "counts something else: it is counted anew from the rows",
                 ));
@@ -132,7 +135,7 @@ fn tallies(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
     for tally in &new.tallies {
         if old.tallies.iter().all(|known| known.name != tally.name) {
             let what = "is counted from the rows when it is first followed";
-            found.push(ContractChange::noted(&format!("tally {}", tally.name), what));
+            found.push(ContractChange::noted_change(&format!("tally {}", tally.name), what));
         }
     }
 }
@@ -149,7 +152,7 @@ fn searches(old: &Model, new: &Model, found: &mut Vec<ContractChange>) {
     };
     for (entity, ..) in named(new).difference(&named(old)) {
         let what = "the index of words is built anew";
-        found.push(ContractChange::noted(&format!("search {entity}"), what));
+        found.push(ContractChange::noted_change(&format!("search {entity}"), what));
     }
 }
 
@@ -160,13 +163,16 @@ fn states(old: &Entity, new: &Entity, found: &mut Vec<ContractChange>) {
     };
     let at = format!("states of {}", new.name);
     let Some(is) = is else {
-        found.push(ContractChange::breaking(&at, "are gone"));
+        found.push(ContractChange::breaking_change(&at, "are gone"));
         return;
     };
     for step in &was.moves {
         let now = is.moves.iter().find(|known| known.name == step.name);
         match now {
-            None => found.push(ContractChange::breaking(&at, format!("move `{}` is gone", step.name))),
+            None => found.push(ContractChange::breaking_change(
+                &at,
+                format!("move `{}` is gone", step.name),
+            )),
             Some(now) => {
                 let lost: Vec<&str> = step
                     .from
@@ -183,7 +189,7 @@ fn states(old: &Entity, new: &Entity, found: &mut Vec<ContractChange>) {
                         now.from.join(" | "),
                         now.to
                     );
-                    found.push(ContractChange::breaking(&at, what));
+                    found.push(ContractChange::breaking_change(&at, what));
                 }
             }
         }
@@ -193,7 +199,7 @@ fn states(old: &Entity, new: &Entity, found: &mut Vec<ContractChange>) {
         lapses.map(|lapse| (lapse.from.clone(), lapse.to.clone())).collect()
     };
     if ends(was) != ends(is) {
-        found.push(ContractChange::breaking(&at, "other states end by time"));
+        found.push(ContractChange::breaking_change(&at, "other states end by time"));
     }
 }
 
@@ -204,12 +210,12 @@ fn columns(old: &Entity, new: Option<&Entity>, found: &mut Vec<ContractChange>) 
     }
     let at = format!("lake table {}", old.name);
     let Some(new) = new else {
-        found.push(ContractChange::breaking(&at, "gets no more rows"));
+        found.push(ContractChange::breaking_change(&at, "gets no more rows"));
         return;
     };
     if new.name != old.name {
         let what = format!("gets no more rows: they go to `{}`", new.name);
-        found.push(ContractChange::breaking(&at, what));
+        found.push(ContractChange::breaking_change(&at, what));
         return;
     }
     for attribute in old.attributes.iter().filter(|attribute| attribute.alias.is_none()) {
@@ -219,7 +225,7 @@ fn columns(old: &Entity, new: Option<&Entity>, found: &mut Vec<ContractChange>) 
         match now {
             None => {
                 let what = format!("column `{}` is empty from then on", attribute.name);
-                found.push(ContractChange::breaking(&at, what));
+                found.push(ContractChange::breaking_change(&at, what));
             }
             Some(now) => {
                 if column(&attribute.ty) != column(&now.ty) {
@@ -227,7 +233,7 @@ fn columns(old: &Entity, new: Option<&Entity>, found: &mut Vec<ContractChange>) 
                         "column `{}` goes on as another one, since its type is another",
                         attribute.name
                     );
-                    found.push(ContractChange::breaking(&at, what));
+                    found.push(ContractChange::breaking_change(&at, what));
                 }
             }
         }

@@ -9,7 +9,7 @@ pub fn diff_json(diff: &WholeDiff, files: FileNames<'_>) -> Json {
     let rows = diff.rows.iter().map(|change| {
         let place = |source: Option<&singlet_model::Source>, span: Option<singlet_model::Span>| {
             let (source, span) = (source?, span?);
-            let position = source.position(span.start);
+            let position = source.position_at(span.start);
             Some(json!({"file": source.name(), "line": position.line, "column": position.column}))
         };
         json!({
@@ -29,11 +29,11 @@ pub fn diff_json(diff: &WholeDiff, files: FileNames<'_>) -> Json {
     });
     let counts = Deny::ALL
         .iter()
-        .map(|deny| (deny.word().to_owned(), json!(diff.denied(*deny))));
+        .map(|deny| (deny.word().to_owned(), json!(diff.denied_count(*deny))));
     json!({
         "old": files.old_name,
         "new": files.new.name(),
-        "way": diff.way(),
+        "way": diff.careful_way(),
         "noBridge": diff.no_bridge(),
         "counts": counts.collect::<serde_json::Map<_, _>>(),
         "rows": rows.collect::<Vec<_>>(),

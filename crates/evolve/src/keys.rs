@@ -1,7 +1,7 @@
 //! Whether a key that a model had and one that it has can be equal.
 
 use singlet_face::{ChoiceFace, Face};
-use singlet_item::key::{Template, Verdict, collision};
+use singlet_item::key::{Template, Verdict, decide_collision};
 use singlet_model::Model;
 use singlet_model::model::Entity;
 
@@ -35,7 +35,7 @@ fn can_meet<'m>((model, entity): (&Model, &Entity), (old, before): (&Model, impl
     for other in before.flat_map(|entity| templates(old, entity)) {
         for own in &own {
             pairs += 1;
-            let is_proved = pairs <= PAIRS_MAX && matches!(collision(own, &other), Verdict::Never);
+            let is_proved = pairs <= PAIRS_MAX && matches!(decide_collision(own, &other), Verdict::Never);
             if !is_proved {
                 return true;
             }
@@ -48,7 +48,7 @@ fn can_meet<'m>((model, entity): (&Model, &Entity), (old, before): (&Model, impl
 fn templates(model: &Model, entity: &Entity) -> Vec<Vec<Template>> {
     let of_choice = |choice: &singlet_model::model::KeyChoice| {
         let keys = model.table.key.iter();
-        keys.filter_map(|key| Some(choice.template(&key.name)?.template.clone()))
+        keys.filter_map(|key| Some(choice.attribute_template(&key.name)?.template.clone()))
             .collect()
     };
     entity.key.iter().map(of_choice).collect()

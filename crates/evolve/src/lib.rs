@@ -165,7 +165,7 @@ fn finish(mut changes: Vec<RowChange>, old: Option<&Model>, new: &Model) -> Vec<
     hints::add_rename_hints(&mut changes, old, new);
     doubled::forbid_large_twins(&mut changes, old, new);
     for change in &mut changes {
-        places::locate(change, old, new);
+        places::locate_change(change, old, new);
     }
     changes.sort_by(|one, other| {
         let order = |change: &RowChange| {

@@ -1,6 +1,6 @@
 //! For a pull request.
 
-use singlet_cost::dollars;
+use singlet_cost::dollars_text;
 
 use crate::shown::{FileNames, WholeDiff};
 use crate::text::migration_words;
@@ -8,7 +8,7 @@ use crate::text::migration_words;
 /// All that differs, as Markdown.
 pub fn diff_markdown(diff: &WholeDiff, files: FileNames<'_>) -> String {
     let mut text = format!("### `{}` → `{}`\n\n", files.old_name, files.new.name());
-    text.push_str(&format!("{}.\n", capitalised(&diff.summary())));
+    text.push_str(&format!("{}.\n", capitalised(&diff.summary_sentence())));
     if !diff.rows.is_empty() {
         text.push_str("\n| way | rows | what | was | is | so |\n|---|---|---|---|---|---|\n");
         for change in &diff.rows {
@@ -73,15 +73,15 @@ pub fn diff_markdown(diff: &WholeDiff, files: FileNames<'_>) -> String {
     let cost = diff.cost.iter().flat_map(|cost| {
         let whole = format!(
             "a month: {} before, {} after",
-            dollars(cost.before),
-            dollars(cost.after)
+            dollars_text(cost.before),
+            dollars_text(cost.after)
         );
         let each = cost.changed.iter().map(|changed| {
             format!(
                 "`{}`: {} before, {} after",
                 changed.name,
-                dollars(changed.before),
-                dollars(changed.after)
+                dollars_text(changed.before),
+                dollars_text(changed.after)
             )
         });
         std::iter::once(whole).chain(each)

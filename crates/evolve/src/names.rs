@@ -39,7 +39,7 @@ pub(crate) fn stored_name(attribute: &Attribute) -> &str {
 }
 
 /// Takes the renames of the new model out of its face. What the old face does not have was not renamed.
-pub(crate) fn align(wrote: &Face, new: &Face, old_model: Option<&Model>, model: &Model) -> Aligned {
+pub(crate) fn align_names(wrote: &Face, new: &Face, old_model: Option<&Model>, model: &Model) -> Aligned {
     let mut face = new.clone();
     let mut renamed = Vec::new();
     let mut entities = BTreeMap::new();
@@ -272,7 +272,7 @@ pub(crate) fn word_replaced(text: &str, is: &str, was: &str) -> String {
 }
 
 /// Whether a text of a formula has a word, in quotes or not: what cannot be told apart counts.
-pub(crate) fn mentions(text: &str, word: &str) -> bool {
+pub(crate) fn mentions_word(text: &str, word: &str) -> bool {
     let mut words = text.split(|char: char| !char.is_alphanumeric() && char != '_');
     words.any(|known| known == word) || text.contains(&format!("\"{word}\""))
 }
@@ -291,6 +291,6 @@ mod tests {
             encoder_replaced("mail#{mail}{{x#{lower(mail)}", "mail", "email"),
             "mail#{email}{{x#{lower(email)}"
         );
-        assert!(mentions("row[\"State#Date\"] > 1", "State#Date") && !mentions("states", "state"));
+        assert!(mentions_word("row[\"State#Date\"] > 1", "State#Date") && !mentions_word("states", "state"));
     }
 }

@@ -7,7 +7,7 @@ use crate::RowChange;
 use crate::names::stored_name;
 
 /// Finds the places of a change in both files.
-pub(crate) fn locate(change: &mut RowChange, old: Option<&Model>, new: &Model) {
+pub(crate) fn locate_change(change: &mut RowChange, old: Option<&Model>, new: &Model) {
     let entity = change.entity.clone();
     let is_gone = entity.as_ref().is_some_and(|name| new.entity_named(name).is_none());
     change.after = place(new, entity.as_deref(), &change.part).filter(|_| !is_gone);

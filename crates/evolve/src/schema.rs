@@ -30,14 +30,14 @@ impl<'j> Side<'j> {
     fn resolved(self) -> Self {
         let mut side = self;
         for _ in 0..SCHEMA_DEPTH_MAX {
-            side = side.at(resolve(side.document, side.schema));
+            side = side.at(resolve_reference(side.document, side.schema));
         }
         side
     }
 }
 
 /// What a reference leads to; itself, where it is none.
-pub(crate) fn resolve<'j>(document: &'j Json, value: &'j Json) -> &'j Json {
+pub(crate) fn resolve_reference<'j>(document: &'j Json, value: &'j Json) -> &'j Json {
     let pointer = value.get("$ref").and_then(Json::as_str);
     let found = pointer
         .and_then(|pointer| pointer.strip_prefix('#'))

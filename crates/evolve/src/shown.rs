@@ -20,9 +20,9 @@ pub struct FileNames<'s> {
 
 impl FileNames<'_> {
     /// Where a change stands, old place first.
-    pub(crate) fn places(&self, change: &RowChange) -> Vec<String> {
+    pub(crate) fn change_places(&self, change: &RowChange) -> Vec<String> {
         let place = |source: &Source, span: Span| {
-            let position = source.position(span.start);
+            let position = source.position_at(span.start);
             format!("{}:{}:{}", source.name(), position.line, position.column)
         };
         let old = self.old.zip(change.before).map(|(source, span)| place(source, span));
@@ -79,7 +79,7 @@ impl Deny {
 
 impl WholeDiff {
     /// The way of the whole: the most careful of its parts, or a more careful one where a bridge does not carry all of them.
-    pub fn way(&self) -> Way {
+    pub fn careful_way(&self) -> Way {
         match whole_way(&self.rows) {
             Way::Bridge if !self.hindrances.is_empty() => Way::Still,
             way => way,
@@ -87,7 +87,7 @@ impl WholeDiff {
     }
 
     /// How many changes are of a kind that is not wanted.
-    pub fn denied(&self, deny: Deny) -> usize {
+    pub fn denied_count(&self, deny: Deny) -> usize {
         let count = |test: &dyn Fn(&RowChange) -> bool| self.rows.iter().filter(|change| test(change)).count();
         match deny {
             Deny::Breaking => {
@@ -115,8 +115,8 @@ impl WholeDiff {
     }
 
     /// The whole in a sentence.
-    pub(crate) fn summary(&self) -> String {
-        let breaking = self.denied(Deny::Breaking);
+    pub(crate) fn summary_sentence(&self) -> String {
+        let breaking = self.denied_count(Deny::Breaking);
         let stored = match self.rows.len() {
             0 => "nothing differs in what is stored".to_owned(),
             1 => format!("1 change in what is stored, {}", self.way_words()),
@@ -136,7 +136,7 @@ impl WholeDiff {
 impl WholeDiff {
     fn way_words(&self) -> &'static str {
         match self.no_bridge().is_empty() {
-            true => way_words(self.way()),
+            true => way_words(self.careful_way()),
             false => "still: a bridge does not carry all of them",
         }
     }

@@ -3,7 +3,7 @@
 use singlet_model::Model;
 use singlet_model::model::{Attribute, Billing, Entity, Index, KeyAttribute, Projection};
 
-use crate::rows::{NOTHING, Said, change};
+use crate::rows::{NOTHING, Said, row_change};
 use crate::{DataClass, RowChange, Way};
 
 /// The table, its indexes and its settings.
@@ -16,7 +16,7 @@ pub(crate) fn table_changes(old: &Model, new: &Model) -> Vec<RowChange> {
             is,
             so,
         };
-        found.push(change(None, said, data, way));
+        found.push(row_change(None, said, data, way));
     };
     let quoted = |text: &str| format!("`{text}`");
     if old.name != new.name {
@@ -118,9 +118,9 @@ fn key_type(model: &Model, key: &KeyAttribute) -> String {
     let entries = model
         .entities
         .iter()
-        .flat_map(|entity| entity.index.iter().flat_map(|entry| entry.choices()));
+        .flat_map(|entity| entity.index.iter().flat_map(|entry| entry.key_choices()));
     let choices = model.entities.iter().flat_map(|entity| &entity.key).chain(entries);
-    let mut filled = choices.filter_map(|choice| choice.template(&key.name));
+    let mut filled = choices.filter_map(|choice| choice.attribute_template(&key.name));
     let ty = filled.next().map(|key| key.template.key_type());
     match ty {
         Some(singlet_item::key::KeyType::N) => "number",
@@ -176,7 +176,7 @@ pub(crate) fn promise_changes(old: &Model, new: &Model) -> Vec<RowChange> {
                 is: format!("`{excludes}`"),
                 so: "rows of before were made without looking, and a process of the old model makes more",
             };
-            let mut added = change(Some(&entity.name), said, DataClass::Nothing, Way::Bridge);
+            let mut added = row_change(Some(&entity.name), said, DataClass::Nothing, Way::Bridge);
             added.promise = Some(format!("beside a row, there may be none of `{excludes}`"));
             found.push(added);
         }
@@ -212,7 +212,7 @@ fn references((old, known): (&Model, &Entity), (new, entity): (&Model, &Entity),
             is: format!("`{is}`"),
             so: "rows of before may have values of which there is no such row",
         };
-        let mut added = change(Some(&entity.name), said, DataClass::Nothing, Way::Free);
+        let mut added = row_change(Some(&entity.name), said, DataClass::Nothing, Way::Free);
         added.promise = Some(format!(
             "`{}` of every row must be an `{is}` that is there",
             attribute.name

@@ -1,6 +1,6 @@
 //! For people at a terminal.
 
-use singlet_cost::{comparison_text, dollars, figure};
+use singlet_cost::{comparison_text, dollars_text, figure_text};
 
 use crate::migration::MigrationCost;
 use crate::shown::{FileNames, WholeDiff, duration_words};
@@ -8,7 +8,12 @@ use crate::{DataClass, RowChange};
 
 /// All that differs, as text.
 pub fn diff_text(diff: &WholeDiff, files: FileNames<'_>) -> String {
-    let mut text = format!("{} → {}: {}\n", files.old_name, files.new.name(), diff.summary());
+    let mut text = format!(
+        "{} → {}: {}\n",
+        files.old_name,
+        files.new.name(),
+        diff.summary_sentence()
+    );
     for change in &diff.rows {
         text.push('\n');
         text.push_str(&change_text(change, files));
@@ -72,7 +77,7 @@ fn change_text(change: &RowChange, files: FileNames<'_>) -> String {
     if let Some(help) = &change.help {
         line(format!("help: {help}"));
     }
-    let places = files.places(change);
+    let places = files.change_places(change);
     if !places.is_empty() {
         line(format!("--> {}", places.join(" → ")));
     }
@@ -94,13 +99,13 @@ pub(crate) fn migration_words(cost: &MigrationCost) -> String {
         true => "nobody estimates how many there are".to_owned(),
         false => format!(
             "{} rows of {} by {} write units, after reading all by {} read units: {}, {} at {} write units a second; conflicts and retries come on top",
-            figure(rows),
+            figure_text(rows),
             of.join(", "),
-            figure(cost.write_units),
-            figure(cost.read_units),
-            dollars(cost.dollars),
+            figure_text(cost.write_units),
+            figure_text(cost.read_units),
+            dollars_text(cost.dollars),
             duration_words(cost.seconds),
-            figure(cost.rate),
+            figure_text(cost.rate),
         ),
     };
     if !cost.unknown.is_empty() {

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use singlet_evolve::{DataClass, RowChange, Settings, Way, compare_models, compare_with_table, whole_way};
-use singlet_face::{Company, Face, differences};
+use singlet_face::{Company, Face, face_differences};
 use singlet_item::Value;
 use singlet_model::expression::Literal;
 use singlet_model::{Model, Source};
@@ -25,19 +25,21 @@ fn base() -> String {
 }
 
 fn mistakes(text: &str) -> Vec<String> {
-    let loaded = singlet_model::load(&Source::new("probe.yaml", text));
+    let loaded = singlet_model::load_source(&Source::new("probe.yaml", text));
     loaded.diagnostics.iter().map(|found| found.message.clone()).collect()
 }
 
 fn model(text: &str) -> Model {
     assert_eq!(mistakes(text), Vec::<String>::new());
-    singlet_model::load(&Source::new("probe.yaml", text)).model.unwrap()
+    singlet_model::load_source(&Source::new("probe.yaml", text))
+        .model
+        .unwrap()
 }
 
 /// The settings as the model itself has them: whole numbers are enough here.
 fn settings(model: &Model) -> Settings {
     let known = model.settings.iter().filter_map(|setting| {
-        let Some(Literal::Number(number)) = setting.default.as_ref()?.literal() else {
+        let Some(Literal::Number(number)) = setting.default.as_ref()?.as_literal() else {
             return None;
         };
         Some((setting.name.clone(), Value::N(*number)))
@@ -189,11 +191,11 @@ fn what_is_free_is_served_beside_the_old_model() {
         let found = changes(&old, &new);
         let (old, new) = (model(&old), model(&new));
         let faces = (Face::of(&old, &settings(&old)), Face::of(&new, &settings(&new)));
-        let refused = differences(&faces.0, &faces.1, Company::Shared);
+        let refused = face_differences(&faces.0, &faces.1, Company::Shared);
         let is_free = whole_way(&found) == Way::Free;
         assert!(!is_free || refused.is_empty(), "{}: {refused:?}", pair.name);
         // Backwards, a way may be less careful; but what is free is what neither reads wrongly.
-        let back = differences(&faces.1, &faces.0, Company::Alone);
+        let back = face_differences(&faces.1, &faces.0, Company::Alone);
         assert!(
             !is_free || back.iter().all(|back| back.so.contains("outside")),
             "{}: {back:?}",
@@ -270,7 +272,7 @@ fn a_change_has_its_place_in_both_files() {
         format!("# one line more\n{}", base()).replacen("TICKET#{no}", "T#{no}", 1),
     );
     let found = changes(&old, &new);
-    let line = |text: &str, span: singlet_model::Span| Source::new("x", text).position(span.start).line;
+    let line = |text: &str, span: singlet_model::Span| Source::new("x", text).position_at(span.start).line;
     let key = found.iter().find(|change| change.part == "the key").unwrap();
     assert_eq!(line(&old, key.before.unwrap()) + 1, line(&new, key.after.unwrap()));
     assert!(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use singlet_store::{Billing, IndexKind};
 
 use crate::TableDesign;
-use crate::design::units;
+use crate::design::provisioned_units;
 
 /// The share of the provisioned units above which an alarm sounds.
 const PROVISIONED_PERCENT_MAX: u64 = 80;
@@ -50,7 +50,7 @@ pub enum DimensionValue {
 
 impl Alarm {
     /// The reader of the stream that it is of.
-    pub fn reader(&self) -> Option<&str> {
+    pub fn stream_reader(&self) -> Option<&str> {
         self.dimensions.iter().find_map(|(_, value)| match value {
             DimensionValue::FunctionOf(reader) => Some(reader.as_str()),
             DimensionValue::Table | DimensionValue::Text(_) => None,
@@ -64,7 +64,7 @@ pub fn alarms_of(design: &TableDesign) -> Vec<Alarm> {
     let mut ids = Identifiers::default();
     for index in design.indexes_of(IndexKind::Global) {
         let id = ids.unlike_others(&index.name);
-        let billing = index.billing(design.spec.billing);
+        let billing = index.index_billing(design.spec.billing);
         alarms.extend(of_place(design, Some(&index.name), &format!("Index{id}"), billing));
     }
     alarms.push(user_errors());
@@ -100,7 +100,7 @@ fn of_place(design: &TableDesign, index: Option<&str>, id: &str, billing: Billin
         sum("ReadThrottles", "ReadThrottleEvents", throttled("reads"), 0),
         sum("WriteThrottles", "WriteThrottleEvents", throttled("writes"), 0),
     ];
-    if let Some((read, write)) = units(billing) {
+    if let Some((read, write)) = provisioned_units(billing) {
         let near = |what: &str, units: u32| {
             format!("{place} takes more than {PROVISIONED_PERCENT_MAX} percent of its {units} {what} units a second")
         };

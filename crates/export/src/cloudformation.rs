@@ -5,7 +5,7 @@ use singlet_store::IndexKind;
 
 use crate::TableDesign;
 use crate::alarms::{Alarm, DimensionValue, Identifiers, alarms_of};
-use crate::design::{attribute_definitions, key_schema, projection, units};
+use crate::design::{attribute_definitions, key_schema, projection_json, provisioned_units};
 
 /// The logical id of the table.
 const TABLE: &str = "Table";
@@ -13,7 +13,7 @@ const TOPIC: &str = "AlarmTopicArn";
 const HAS_TOPIC: &str = "HasAlarmTopic";
 
 /// The template of a table with its alarms. The table stays when its stack goes.
-pub fn template(design: &TableDesign) -> Value {
+pub fn cloudformation_template(design: &TableDesign) -> Value {
     let alarms = alarms_of(design);
     let readers = reader_parameters(design);
     let mut resources = Map::new();
@@ -48,11 +48,11 @@ fn table(design: &TableDesign) -> Value {
         "TableName": spec.name,
         "AttributeDefinitions": attribute_definitions(spec),
         "KeySchema": key_schema(&spec.key),
-        "BillingMode": if units(spec.billing).is_some() { "PROVISIONED" } else { "PAY_PER_REQUEST" },
+        "BillingMode": if provisioned_units(spec.billing).is_some() { "PROVISIONED" } else { "PAY_PER_REQUEST" },
         "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": design.recovery},
         "DeletionProtectionEnabled": true,
     });
-    if let Some(throughput) = throughput(units(spec.billing)) {
+    if let Some(throughput) = throughput(provisioned_units(spec.billing)) {
         put(&mut properties, "ProvisionedThroughput", throughput);
     }
     for (kind, name) in [
@@ -88,9 +88,9 @@ fn indexes(design: &TableDesign, kind: IndexKind) -> Vec<Value> {
         let mut shown = json!({
             "IndexName": index.name,
             "KeySchema": key_schema(&index.key),
-            "Projection": projection(&index.projection),
+            "Projection": projection_json(&index.projection),
         });
-        let units = units(index.billing(design.spec.billing)).filter(|_| kind == IndexKind::Global);
+        let units = provisioned_units(index.index_billing(design.spec.billing)).filter(|_| kind == IndexKind::Global);
         if let Some(throughput) = throughput(units) {
             put(&mut shown, "ProvisionedThroughput", throughput);
         }
@@ -170,7 +170,7 @@ fn alarm_resource(alarm: &Alarm, readers: &[(String, String)]) -> Value {
         put(&mut properties, "Dimensions", Value::Array(dimensions));
     }
     let mut resource = json!({"Type": "AWS::CloudWatch::Alarm"});
-    if let Some(parameter) = alarm.reader().and_then(parameter_of) {
+    if let Some(parameter) = alarm.stream_reader().and_then(parameter_of) {
         put(&mut resource, "Condition", json!(condition_of(parameter)));
     }
     put(&mut resource, "Properties", properties);

@@ -32,7 +32,7 @@ impl TableDesign {
 
 /// Every attribute of a key, in DynamoDB's words.
 pub(crate) fn attribute_definitions(spec: &TableSpec) -> Value {
-    let define = |attribute: &KeyAttribute| json!({"AttributeName": attribute.name, "AttributeType": attribute.key_type.letter()});
+    let define = |attribute: &KeyAttribute| json!({"AttributeName": attribute.name, "AttributeType": attribute.key_type.type_letter()});
     spec.key_attributes().into_iter().map(define).collect()
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn key_schema(key: &KeySchema) -> Value {
 }
 
 /// What an index holds, in DynamoDB's words.
-pub(crate) fn projection(projection: &IndexProjection) -> Value {
+pub(crate) fn projection_json(projection: &IndexProjection) -> Value {
     match projection {
         IndexProjection::All => json!({"ProjectionType": "ALL"}),
         IndexProjection::KeysOnly => json!({"ProjectionType": "KEYS_ONLY"}),
@@ -54,7 +54,7 @@ pub(crate) fn projection(projection: &IndexProjection) -> Value {
 }
 
 /// The units a second of what is provisioned.
-pub(crate) fn units(billing: Billing) -> Option<(u32, u32)> {
+pub(crate) fn provisioned_units(billing: Billing) -> Option<(u32, u32)> {
     match billing {
         Billing::OnDemand => None,
         Billing::Provisioned {

@@ -223,8 +223,8 @@ fn own_partition(model: &Model, query: &Query, variable: &str) -> Option<OwnPart
         Some(index) => {
             // A condition is on one attribute: of several on one side it would see only the first.
             let known = model.index(index).filter(|known| known.partition.len() == 1)?;
-            let choice = entity.entry(index)?.choices().get(query.choice)?;
-            choice.template(&known.partition.first()?.name)?
+            let choice = entity.index_entry(index)?.key_choices().get(query.choice)?;
+            choice.attribute_template(&known.partition.first()?.name)?
         }
     };
     let first = key.parts.first()?;

@@ -5,14 +5,14 @@ use singlet_store::{IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySche
 
 use crate::TableDesign;
 use crate::alarms::{Alarm, DimensionValue, Identifiers, alarms_of};
-use crate::design::units;
+use crate::design::provisioned_units;
 
 /// The name of the table's resource.
 const TABLE: &str = "table";
 const ACTIONS: &str = "alarm_actions";
 
 /// The configuration of a table with its alarms. No plan destroys the table.
-pub fn configuration(design: &TableDesign) -> Value {
+pub fn terraform_configuration(design: &TableDesign) -> Value {
     let readers = reader_variables(design);
     let alarms = alarms_of(design);
     let shown = alarms
@@ -47,19 +47,19 @@ fn has_several(key: &KeySchema) -> bool {
 fn table(design: &TableDesign) -> Value {
     let spec = &design.spec;
     let attribute =
-        |attribute: &KeyAttribute| json!({"name": literal(&attribute.name), "type": attribute.key_type.letter()});
+        |attribute: &KeyAttribute| json!({"name": literal(&attribute.name), "type": attribute.key_type.type_letter()});
     let mut table = Map::new();
     let mut put = |name: &str, value: Value| table.insert(name.to_owned(), value);
     put("name", json!(spec.name));
     put(
         "billing_mode",
-        json!(if units(spec.billing).is_some() {
+        json!(if provisioned_units(spec.billing).is_some() {
             "PROVISIONED"
         } else {
             "PAY_PER_REQUEST"
         }),
     );
-    if let Some((read, write)) = units(spec.billing) {
+    if let Some((read, write)) = provisioned_units(spec.billing) {
         put("read_capacity", json!(read));
         put("write_capacity", json!(write));
     }
@@ -123,7 +123,7 @@ fn index_block(design: &TableDesign, index: &IndexSpec) -> Value {
         let names = names.iter().map(|name| json!(literal(name))).collect();
         block.insert("non_key_attributes".to_owned(), names);
     }
-    let units = units(index.billing(design.spec.billing)).filter(|_| index.kind == IndexKind::Global);
+    let units = provisioned_units(index.index_billing(design.spec.billing)).filter(|_| index.kind == IndexKind::Global);
     if let Some((read, write)) = units {
         block.insert("read_capacity".to_owned(), json!(read));
         block.insert("write_capacity".to_owned(), json!(write));
@@ -181,7 +181,7 @@ fn alarm_resource(design: &TableDesign, alarm: &Alarm, readers: &[(String, Strin
         "alarm_actions": format!("${{var.{ACTIONS}}}"),
         "dimensions": alarm.dimensions.iter().map(dimension).collect::<Map<_, _>>(),
     });
-    if let (Some(variable), Some(resource)) = (alarm.reader().and_then(variable_of), resource.as_object_mut()) {
+    if let (Some(variable), Some(resource)) = (alarm.stream_reader().and_then(variable_of), resource.as_object_mut()) {
         let count = json!(format!("${{var.{variable} == \"\" ? 0 : 1}}"));
         resource.insert("count".to_owned(), count);
     }

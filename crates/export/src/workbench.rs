@@ -9,7 +9,7 @@ use singlet_model::types::Type;
 use singlet_store::{IndexKind, KeyAttribute, KeySchema};
 
 use crate::TableDesign;
-use crate::design::{projection, units};
+use crate::design::{projection_json, provisioned_units};
 
 /// The data model of a table. The days that it was made and changed are left empty: one model is one text.
 pub fn data_model(model: &Model, design: &TableDesign) -> Value {
@@ -49,7 +49,7 @@ fn table(model: &Model, design: &TableDesign) -> Value {
     }
     put("TableData", json!([]));
     put("DataAccess", json!({"MySql": {}}));
-    match units(spec.billing) {
+    match provisioned_units(spec.billing) {
         None => put("BillingMode", json!("PAY_PER_REQUEST")),
         Some((read, write)) => {
             put("BillingMode", json!("PROVISIONED"));
@@ -67,7 +67,7 @@ fn table(model: &Model, design: &TableDesign) -> Value {
 fn key_attributes(key: &KeySchema) -> Value {
     let side = |name: &str, side: &[KeyAttribute]| {
         let first = side.first()?;
-        let shown = json!({"AttributeName": first.name, "AttributeType": first.key_type.letter()});
+        let shown = json!({"AttributeName": first.name, "AttributeType": first.key_type.type_letter()});
         Some((name.to_owned(), shown))
     };
     let both = [side("PartitionKey", &key.partition), side("SortKey", &key.sort)];
@@ -79,7 +79,7 @@ fn indexes(design: &TableDesign, kind: IndexKind) -> Vec<Value> {
         json!({
             "IndexName": index.name,
             "KeyAttributes": key_attributes(&index.key),
-            "Projection": projection(&index.projection),
+            "Projection": projection_json(&index.projection),
         })
     });
     shown.collect()
@@ -92,7 +92,7 @@ fn non_key_attributes(model: &Model, design: &TableDesign) -> Value {
         types.extend(stored_attributes(entity));
     }
     for attribute in design.spec.key_attributes() {
-        types.insert(&attribute.name, attribute.key_type.letter());
+        types.insert(&attribute.name, attribute.key_type.type_letter());
     }
     types.extend(model.table.type_attribute.as_deref().map(|name| (name, "S")));
     types.extend(model.table.ttl.as_deref().map(|name| (name, "N")));
@@ -122,7 +122,7 @@ fn facet(model: &Model, entity: &Entity) -> Value {
     for key in entity
         .index
         .iter()
-        .flat_map(|entry| entry.choices())
+        .flat_map(|entry| entry.key_choices())
         .flat_map(|choice| &choice.keys)
     {
         names.push(&key.attribute);
@@ -137,7 +137,7 @@ fn facet(model: &Model, entity: &Entity) -> Value {
         let texts = entity
             .key
             .iter()
-            .filter_map(|choice: &KeyChoice| choice.template(&attribute.name));
+            .filter_map(|choice: &KeyChoice| choice.attribute_template(&attribute.name));
         let texts: Vec<&str> = texts.map(|key| key.text.as_str()).collect();
         Some(texts.join(" | "))
     };

@@ -120,7 +120,7 @@ fn streams_and_expiry_end_before_they_are_others() {
 fn a_table_stays_when_its_stack_goes_and_no_plan_destroys_it() {
     let mut design = global(&["a-b", "ab"]);
     design.stream_readers = vec!["lake".to_owned()];
-    let template = cloudformation::template(&design);
+    let template = cloudformation::cloudformation_template(&design);
     let table = &template["Resources"]["Table"];
     assert_eq!(table["DeletionPolicy"], "Retain");
     assert_eq!(table["UpdateReplacePolicy"], "Retain");
@@ -134,7 +134,7 @@ fn a_table_stays_when_its_stack_goes_and_no_plan_destroys_it() {
         template["Resources"]["ReaderlakeBehindAlarm"]["Condition"],
         "HasReaderlakeFunction"
     );
-    let configuration = terraform::configuration(&design);
+    let configuration = terraform::terraform_configuration(&design);
     let table = &configuration["resource"]["aws_dynamodb_table"]["table"];
     assert_eq!(table["lifecycle"][0]["prevent_destroy"], true);
 }
@@ -143,13 +143,13 @@ fn a_table_stays_when_its_stack_goes_and_no_plan_destroys_it() {
 fn text_that_terraform_would_compute_stands_for_itself() {
     let mut design = global(&[]);
     design.spec.ttl = Some("${bomb}%{x}".to_owned());
-    let configuration = terraform::configuration(&design);
+    let configuration = terraform::terraform_configuration(&design);
     let ttl = &configuration["resource"]["aws_dynamodb_table"]["table"]["ttl"][0];
     assert_eq!(ttl["attribute_name"], "$${bomb}%%{x}");
 }
 
 fn model(text: &str) -> Model {
-    let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text.to_owned()));
     assert!(
         !loaded.diagnostics.has_errors(),
         "{:?}",

@@ -41,7 +41,7 @@ impl fmt::Display for Difference {
 
 /// What keeps a model from working on a table in which another wrote rows: none, where it reads all of them rightly and, in
 /// company, the other reads rightly what this one writes.
-pub fn differences(wrote: &Face, opens: &Face, company: Company) -> Vec<Difference> {
+pub fn face_differences(wrote: &Face, opens: &Face, company: Company) -> Vec<Difference> {
     let mut found = Reading::of(wrote, opens).found;
     if company == Company::Shared {
         let known: BTreeSet<(Option<String>, String)> = found

@@ -6,7 +6,7 @@ use singlet_model::model::{Entity, KeyTemplate, PartFunction};
 use crate::stored_attribute;
 
 /// What a template makes of the stored attributes, as text. Two with one text make the same key of the same row.
-pub(crate) fn text(entity: &Entity, key: &KeyTemplate) -> String {
+pub(crate) fn encoder_text(entity: &Entity, key: &KeyTemplate) -> String {
     let mut out = String::new();
     let mut parts = key.parts.iter();
     for part in key.template.parts() {

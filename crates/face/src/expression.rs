@@ -7,7 +7,7 @@ use singlet_model::model::Entity;
 use crate::stored_attribute;
 
 /// An expression of an entity as text. Two with one text give the same value for the same stored row.
-pub(crate) fn text(model: &Model, entity: &Entity, expr: &Expr) -> String {
+pub(crate) fn expression_text(model: &Model, entity: &Entity, expr: &Expr) -> String {
     let mut expr = expr.clone();
     rename(entity, &mut expr);
     singlet_plan::show::expression_in(&model.catalog, &expr)

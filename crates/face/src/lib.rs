@@ -26,7 +26,7 @@ use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Attribute, Entity, Kept, KeyChoice, PartFunction, Role, Step, StepKind, Stored};
 
-pub use compare::{Company, Difference, differences, shown_choices};
+pub use compare::{Company, Difference, face_differences, shown_choices};
 pub use encoder::key_attributes;
 pub use types::{Lack, Numbers, Range, TypeFace};
 
@@ -161,7 +161,7 @@ impl Face {
     }
 
     /// What stands for the whole face: two models with one hash store rows alike.
-    pub fn hash(&self) -> String {
+    pub fn face_hash(&self) -> String {
         hashed(&self.to_text())
     }
 
@@ -185,20 +185,21 @@ fn hashed(text: &str) -> String {
 
 fn entity_face(model: &Model, entity: &Entity, settings: &BTreeMap<String, Value>) -> EntityFace {
     let of = model.source_of(entity);
-    let text = |expr: &Expr| expression::text(model, entity, expr);
+    let text = |expr: &Expr| expression::expression_text(model, entity, expr);
     let choices = |choices: &[KeyChoice]| -> Vec<ChoiceFace> {
         let face = |choice: &KeyChoice| ChoiceFace {
             when: choice.when.as_ref().map(text),
             keys: choice
                 .keys
                 .iter()
-                .map(|key| (key.attribute.clone(), encoder::text(entity, key)))
+                .map(|key| (key.attribute.clone(), encoder::encoder_text(entity, key)))
                 .collect(),
         };
         choices.iter().map(face).collect()
     };
-    let indexes = entity.index.iter().filter(|entry| !entry.choices().is_empty());
-    let indexes = indexes.filter_map(|entry| Some((model.index(entry.index)?.name.clone(), choices(entry.choices()))));
+    let indexes = entity.index.iter().filter(|entry| !entry.key_choices().is_empty());
+    let indexes =
+        indexes.filter_map(|entry| Some((model.index(entry.index)?.name.clone(), choices(entry.key_choices()))));
     let stored = entity.attributes.iter().filter(|attribute| attribute.alias.is_none());
     let attributes = stored.map(|attribute| {
         let face = AttributeFace {
@@ -240,7 +241,7 @@ fn copied(model: &Model, entity: &Entity, attribute: &Attribute) -> Option<Strin
     match copy.kept {
         Kept::Transaction | Kept::Stream => Some(format!(
             "{}.{}",
-            expression::text(model, entity, &copy.source),
+            expression::expression_text(model, entity, &copy.source),
             copy.attribute
         )),
         Kept::Frozen | Kept::Unsaid => None,
@@ -251,9 +252,9 @@ fn copied(model: &Model, entity: &Entity, attribute: &Attribute) -> Option<Strin
 fn derived<'e>(entity: &Entity, attribute: &'e Attribute) -> Option<&'e Expr> {
     let of_others = |default: &&Expr| default.any(|part| matches!(part.kind, ExprKind::Attribute(_)));
     let default = attribute.default.as_ref().filter(of_others)?;
-    let entries = entity.index.iter().flat_map(|entry| entry.choices());
+    let entries = entity.index.iter().flat_map(|entry| entry.key_choices());
     let mut keys = entity.key.iter().chain(entries).flat_map(|choice| &choice.keys);
-    let is_in_key = keys.any(|key| key.parts.iter().any(|part| part.root() == attribute.name));
+    let is_in_key = keys.any(|key| key.parts.iter().any(|part| part.root_attribute() == attribute.name));
     is_in_key.then_some(default)
 }
 
@@ -293,7 +294,7 @@ pub(crate) fn stored_attribute<'e>(entity: &'e Entity, name: &'e str) -> &'e str
 
 /// Every expression whose value decides what is stored, and not when it ends.
 fn stored_expressions(entity: &Entity) -> impl Iterator<Item = &Expr> {
-    let entries = entity.index.iter().flat_map(|entry| entry.choices());
+    let entries = entity.index.iter().flat_map(|entry| entry.key_choices());
     let whens = entity
         .key
         .iter()
@@ -313,7 +314,7 @@ fn uses_zone(entity: &Entity) -> bool {
             _ => false,
         })
     };
-    let entries = entity.index.iter().flat_map(|entry| entry.choices());
+    let entries = entity.index.iter().flat_map(|entry| entry.key_choices());
     let mut parts = entity
         .key
         .iter()

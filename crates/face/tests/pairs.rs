@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use singlet_face::{Company, Face, differences};
+use singlet_face::{Company, Face, face_differences};
 use singlet_model::{Model, Source};
 
 const BASE: &str = r##"
@@ -74,7 +74,7 @@ writes:
 
 fn model(text: &str) -> Model {
     let source = Source::new("probe.yaml", text);
-    let loaded = singlet_model::load(&source);
+    let loaded = singlet_model::load_source(&source);
     let errors: Vec<String> = loaded.diagnostics.iter().map(|found| found.message.clone()).collect();
     loaded
         .model
@@ -95,7 +95,7 @@ fn changed(from: &str, to: &str) -> String {
 fn said(from: &str, to: &str) -> (Vec<String>, Vec<String>) {
     let (old, new) = (face(BASE), face(&changed(from, to)));
     let shown = |company| {
-        differences(&old, &new, company)
+        face_differences(&old, &new, company)
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -391,7 +391,7 @@ fn in_company_both_must_read_what_the_other_writes() {
                 let new = old.replacen(from, to, 1);
                 let (old, new) = (face(&old), face(&new));
                 let shown = |company| -> Vec<String> {
-                    differences(&old, &new, company)
+                    face_differences(&old, &new, company)
                         .iter()
                         .map(ToString::to_string)
                         .collect()
@@ -402,7 +402,7 @@ fn in_company_both_must_read_what_the_other_writes() {
                 let old = BASE.replacen("      label: {is: \"lower(title)\"}\n", "", 1);
                 let (old, new) = (face(&old), face(&old.replacen(from, to, 1)));
                 let shown = |company| -> Vec<String> {
-                    differences(&old, &new, company)
+                    face_differences(&old, &new, company)
                         .iter()
                         .map(ToString::to_string)
                         .collect()
@@ -424,8 +424,8 @@ fn a_zone_counts_where_days_are_stored() {
         1,
     );
     let there = |text: &str| text.replacen("Europe/Rome", "America/Lima", 1);
-    assert_eq!(differences(&face(BASE), &face(&there(BASE)), Company::Shared), []);
-    let found = differences(&face(&with_day), &face(&there(&with_day)), Company::Alone);
+    assert_eq!(face_differences(&face(BASE), &face(&there(BASE)), Company::Shared), []);
+    let found = face_differences(&face(&with_day), &face(&there(&with_day)), Company::Alone);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0]
@@ -438,8 +438,8 @@ fn a_zone_counts_where_days_are_stored() {
 fn a_face_comes_back_from_its_text_and_knows_what_changed() {
     let (old, new) = (face(BASE), face(&changed("size: int = 1", "size: int 0.. = 1")));
     assert_eq!(Face::from_text(&old.to_text()).unwrap(), old);
-    assert_eq!(old.hash(), face(BASE).hash());
-    assert_ne!(old.hash(), new.hash());
+    assert_eq!(old.face_hash(), face(BASE).face_hash());
+    assert_ne!(old.face_hash(), new.face_hash());
     let differ = |name: &str| old.entity_hashes().get(name) != new.entity_hashes().get(name);
     assert!(differ("Ticket") && !differ("Agent") && !differ("Rate"));
     assert!(Face::from_text("{}").is_err());
@@ -460,8 +460,8 @@ fn rows_of_every_model_that_wrote_some_count() {
         with("[open, done, late]"),
         with("[open, done, lost]"),
     );
-    assert_eq!(differences(&a, &c, Company::Alone), []);
-    assert!(!differences(&b, &c, Company::Alone).is_empty());
+    assert_eq!(face_differences(&a, &c, Company::Alone), []);
+    assert!(!face_differences(&b, &c, Company::Alone).is_empty());
 }
 
 /// A process of before that reads every value of a key in turn does not look for those of which it does not know.
@@ -471,15 +471,15 @@ fn a_number_in_a_key_is_looked_for_by_its_values() {
         BASE.replacen("STATUS#{rank(status)}", "STATUS#{size}", 1)
             .replacen("size: int = 1", "size: int 0..4 = 1", 1);
     let new = old.replacen("int 0..4", "int 0..8", 1);
-    assert_eq!(differences(&face(&old), &face(&new), Company::Alone), []);
-    let found = differences(&face(&old), &face(&new), Company::Shared);
+    assert_eq!(face_differences(&face(&old), &face(&new), Company::Alone), []);
+    let found = face_differences(&face(&old), &face(&new), Company::Shared);
     assert!(found.iter().any(|found| found.part == "attribute `size`"), "{found:?}");
     // The same where it stands in no key is shown as it is.
     let (old, new) = (
         BASE.replacen("size: int = 1", "size: int 0..4 = 1", 1),
         BASE.replacen("size: int = 1", "size: int 0..8 = 1", 1),
     );
-    assert_eq!(differences(&face(&old), &face(&new), Company::Shared), []);
+    assert_eq!(face_differences(&face(&old), &face(&new), Company::Shared), []);
 }
 
 /// A mirror that moves is put whole: what the process that moves it does not know is lost.
@@ -488,8 +488,8 @@ fn a_mirror_that_is_moved_keeps_only_what_is_known() {
     let new = BASE
         .replacen("      note: string?\n", "      note: string?\n      more: string?\n", 1)
         .replacen("carries: [title]", "carries: [title, more]", 1);
-    assert_eq!(differences(&face(BASE), &face(&new), Company::Alone), []);
-    let found = differences(&face(BASE), &face(&new), Company::Shared);
+    assert_eq!(face_differences(&face(BASE), &face(&new), Company::Alone), []);
+    let found = face_differences(&face(BASE), &face(&new), Company::Shared);
     assert!(
         found
             .iter()
@@ -503,12 +503,12 @@ fn a_mirror_that_is_moved_keeps_only_what_is_known() {
 fn what_a_key_is_by_default_counts_where_it_is_known() {
     let with = |shards: u32| BASE.replacen("no: int 0..9", &format!("no: int 0..9 = hash(title) % {shards}"), 1);
     let (old, new) = (face(&with(10)), face(&with(5)));
-    let found = differences(&old, &new, Company::Alone);
+    let found = face_differences(&old, &new, Company::Alone);
     assert!(
         found.iter().any(|found| found.part == "what `no` is by default"),
         "{found:?}"
     );
     let silent = Face::from_text(&old.to_text().replace(",\"derived\":\"hash(title) % 10\"", "")).unwrap();
     assert_ne!(silent, old);
-    assert_eq!(differences(&silent, &new, Company::Shared), []);
+    assert_eq!(face_differences(&silent, &new, Company::Shared), []);
 }

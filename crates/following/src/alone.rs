@@ -8,7 +8,7 @@ use singlet_runtime::Engine;
 use tokio::sync::watch;
 
 use crate::noticed::Noticed;
-use crate::pace::now;
+use crate::pace::now_millis;
 use crate::systems::{END_TIME_MAX, FollowedEngine, follow_system};
 use crate::tallies::tally_once;
 use crate::triggers::start_triggers;
@@ -45,25 +45,25 @@ pub async fn follow_alone(
     }
     forget_unneeded(&engine).await?;
     let observer: Arc<dyn TriggerObserver> = noticed.clone();
-    let mut tickers = Ticker::start_all(&engine, &observer, now()).await?;
+    let mut tickers = Ticker::start_all(&engine, &observer, now_millis()).await?;
     for ticker in &mut tickers {
-        ticker.run_due(now()).await?;
+        ticker.run_due(now_millis()).await?;
     }
-    let mut parked = tickers.iter().map(Ticker::parked).sum();
+    let mut parked = tickers.iter().map(Ticker::parked_ticks).sum();
     if engine.model().followed_changes().next().is_some() {
         let mut follower = start_triggers(&engine, observer, company).await?;
-        let begun = now() / 1_000;
-        follower.fire_due(now()).await?;
+        let begun = now_millis() / 1_000;
+        follower.fire_due(now_millis()).await?;
         while !follower.is_at_head() && !follower.has_passed(begun + 1) {
-            follower.follow_page(&now).await?;
+            follower.follow_page(&now_millis).await?;
         }
-        follower.follow_orders(&now).await?;
-        parked = follower.parked().len();
+        follower.follow_orders(&now_millis).await?;
+        parked = follower.parked_changes().len();
     }
     if let Some(sent_by) = sent_by {
         let sender = WebhookSender::new(Arc::clone(&engine), sent_by, noticed);
         for webhook in &engine.model().webhooks {
-            while sender.send_due(webhook, &now).await? > 0 {}
+            while sender.send_due(webhook, &now_millis).await? > 0 {}
         }
     }
     tally_once(&engine, company).await?;

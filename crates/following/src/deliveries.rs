@@ -10,7 +10,7 @@ use singlet_http::webhooks::{Reach, WebhookAddress};
 use singlet_runtime::Engine;
 
 use crate::noticed::Noticed;
-use crate::pace::{LEASE_PAUSE, now, pause_after};
+use crate::pace::{LEASE_PAUSE, now_millis, pause_after};
 
 /// How often it is looked for deliveries that are due, where there were none.
 const DELIVERIES_PAUSE: Duration = Duration::from_secs(1);
@@ -42,15 +42,15 @@ async fn send_while_held(
     lease: &mut Option<Lease>,
     failures: &mut u32,
 ) -> Result<(), FollowError> {
-    let lease = lease.get_or_insert_with(|| WebhookSender::lease(engine));
+    let lease = lease.get_or_insert_with(|| WebhookSender::sender_lease(engine));
     let shared = company == Company::Shared;
-    if shared && !lease.hold(now()).await? {
+    if shared && !lease.hold_lease(now_millis()).await? {
         return Ok(());
     }
     *failures = 0;
     let one = |webhook| async move {
         loop {
-            if sender.send_due(webhook, &now).await? == 0 {
+            if sender.send_due(webhook, &now_millis).await? == 0 {
                 tokio::time::sleep(DELIVERIES_PAUSE).await;
             }
         }
@@ -60,7 +60,7 @@ async fn send_while_held(
         tokio::select! {
             ended = &mut sending => return ended.map(|_: Vec<()>| ()),
             () = tokio::time::sleep(LEASE_PAUSE) => {
-                if shared && !lease.hold(now()).await? {
+                if shared && !lease.hold_lease(now_millis()).await? {
                     return Ok(());
                 }
             }
@@ -77,7 +77,7 @@ pub(crate) fn say_addresses(engine: &Engine) {
             // The path may be what keeps strangers away.
             Ok(Some(address)) => {
                 let to = WebhookAddress::parse(&address, Reach::Anywhere);
-                let to = to.map(|to| to.authority().to_owned()).unwrap_or_default();
+                let to = to.map(|to| to.host_authority().to_owned()).unwrap_or_default();
                 tracing::info!(system, webhook = name, to, "the webhook is on");
             }
             Ok(None) => tracing::info!(system, webhook = name, "the webhook has no address, so nothing is sent"),

@@ -7,13 +7,13 @@ use singlet_face::Company;
 use singlet_lake::{LakeFollower, LakePlace, LakeStep};
 use singlet_runtime::Engine;
 
-use crate::pace::{HEAD_PAUSE_SHARED, LEASE_PAUSE, away_pause, now, stream_late_millis};
+use crate::pace::{HEAD_PAUSE_SHARED, LEASE_PAUSE, away_pause, now_millis, stream_late_millis};
 
 /// Brings the changes of a system into its lake.
 pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place: Option<LakePlace>) {
     let Some(place) = place else { return };
     let model = engine.model();
-    let files = match place.of_system(&model.name).files() {
+    let files = match place.of_system(&model.name).open_files() {
         Ok(files) => files,
         Err(error) => {
             tracing::error!(system = model.name, %error, "cannot write changes to the lake");
@@ -24,7 +24,7 @@ pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place:
     let mut lake = LakeFollower::new(files, Arc::clone(model), source, stream_late_millis(company));
     let mut failures = 0_u32;
     loop {
-        let pause = match lake.follow_page(&now).await {
+        let pause = match lake.follow_page(&now_millis).await {
             Ok(step) => {
                 failures = 0;
                 say_step(&model.name, &step);

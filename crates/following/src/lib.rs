@@ -26,7 +26,7 @@ mod triggers;
 pub use alone::follow_alone;
 pub use lake::say_step;
 pub use noticed::Noticed;
-pub use pace::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, now, stream_late_millis};
+pub use pace::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, now_millis, stream_late_millis};
 pub use search::{WordsPlace, search_rows_once};
 pub use systems::{Following, WebhookSenders, enter_table, follow_service};
 pub use tallies::tally_once;

@@ -23,22 +23,24 @@ impl Noticed {
         }
     }
 
-    pub(crate) fn followed(&self, lag_seconds: i64, parked: usize, retried: usize) {
+    pub(crate) fn note_followed(&self, lag_seconds: i64, parked: usize, retried: usize) {
         if let Some(service) = &self.service {
-            service.metrics().followed(&self.system, lag_seconds, parked, retried);
+            service
+                .metrics()
+                .set_followed(&self.system, lag_seconds, parked, retried);
         }
     }
 
     /// Says how far words are followed: the newest change that a page had.
-    pub(crate) fn searched(&self, newest_at: Option<i64>) {
+    pub(crate) fn note_searched(&self, newest_at: Option<i64>) {
         if let Some(service) = &self.service {
-            service.metrics().searched(&self.system, lag_of(newest_at));
+            service.metrics().set_searched(&self.system, lag_of(newest_at));
         }
     }
 
-    pub(crate) fn tallied(&self, lag_seconds: i64, groups: usize) {
+    pub(crate) fn note_tallied(&self, lag_seconds: i64, groups: usize) {
         if let Some(service) = &self.service {
-            service.metrics().tallied(&self.system, lag_seconds, groups);
+            service.metrics().set_tallied(&self.system, lag_seconds, groups);
         }
     }
 }
@@ -79,7 +81,7 @@ impl TriggerObserver for Noticed {
             }
         };
         if let Some(service) = &self.service {
-            service.metrics().ran(system, write, outcome);
+            service.metrics().count_triggered(system, write, outcome);
         }
     }
 
@@ -119,7 +121,7 @@ impl WebhookObserver for Noticed {
             }
         };
         if let Some(service) = &self.service {
-            service.metrics().delivered(system, webhook, outcome);
+            service.metrics().count_delivery(system, webhook, outcome);
         }
     }
 }

@@ -23,14 +23,14 @@ pub const AWAY_PAUSE_MAX: Duration = Duration::from_secs(16);
 const STREAM_LATE_MILLIS: i64 = 10_000;
 
 /// The instant that it is, in epoch milliseconds.
-pub fn now() -> i64 {
+pub fn now_millis() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// How many seconds ago the newest change of a page happened.
 pub(crate) fn lag_of(newest_at: Option<i64>) -> i64 {
-    newest_at.map_or(0, |newest| (now() / 1_000 - newest).max(0))
+    newest_at.map_or(0, |newest| (now_millis() / 1_000 - newest).max(0))
 }
 
 /// How late the stream may be after a scan: a process that is alone reads its own.

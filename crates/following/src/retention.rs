@@ -11,7 +11,7 @@ use singlet_store::{Store, StreamPosition};
 use singlet_store_embedded::{EmbeddedStore, Retention};
 use tokio::task::JoinHandle;
 
-use crate::pace::now;
+use crate::pace::now_millis;
 
 /// How often it is looked how far followers are. A change is kept for a day at least, so that nothing hangs on it.
 const LOOK_PAUSE: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ pub fn keep_what_is_needed(store: EmbeddedStore, service: Arc<Service>) -> Keepi
                 .iter()
                 .map(|system| Arc::clone(system.model()))
                 .collect();
-            match needed(&store, &models, now() / 1_000).await {
+            match needed(&store, &models, now_millis() / 1_000).await {
                 Ok((retention, troubles)) => {
                     store.keep_changes(retention);
                     // Each is said when it begins, not every minute.
@@ -98,7 +98,7 @@ async fn needed(
     for model in models {
         let followers = Followers::new(Arc::clone(model), Arc::clone(&source));
         for name in followers.names().await? {
-            let Some(noted) = followers.noted(&name).await? else {
+            let Some(noted) = followers.noted_of(&name).await? else {
                 continue;
             };
             troubles.extend(trouble_of(&noted, now_seconds).map(|what| Trouble {
@@ -146,12 +146,12 @@ entities:
 
     #[tokio::test]
     async fn the_slowest_follower_of_a_table_decides() {
-        let loaded = singlet_model::load(&Source::new("model.yaml", NOTES.to_owned()));
+        let loaded = singlet_model::load_source(&Source::new("model.yaml", NOTES.to_owned()));
         let model = Arc::new(loaded.model.unwrap());
         let store = EmbeddedStore::memory().unwrap();
         let shared: Arc<dyn Store> = Arc::new(store.clone());
         shared
-            .create_table(&singlet_runtime::table::spec(&model))
+            .create_table(&singlet_runtime::table::table_spec(&model))
             .await
             .unwrap();
         let models = [Arc::clone(&model)];
@@ -169,17 +169,17 @@ entities:
         };
         shared.put(&put).await.unwrap();
         assert_eq!(fast.next_page(2).await.unwrap().told.len(), 1);
-        fast.note(2).await.unwrap();
-        let slow = followers.noted("slow").await.unwrap().unwrap().position;
+        fast.note_progress(2).await.unwrap();
+        let slow = followers.noted_of("slow").await.unwrap().unwrap().position;
         let (kept, troubles) = needed(&store, &models, LATE_SECONDS + 1).await.unwrap();
         assert_eq!(StreamPosition::After(kept.followers["notes"].clone()), slow);
         let late: Vec<&str> = troubles.iter().map(|trouble| trouble.follower.as_str()).collect();
         assert_eq!(late, ["slow"]);
-        followers.forget("slow").await.unwrap();
+        followers.forget_follower("slow").await.unwrap();
         let (kept, troubles) = needed(&store, &models, LATE_SECONDS + 1).await.unwrap();
         assert_eq!(
             StreamPosition::After(kept.followers["notes"].clone()),
-            fast.noted().position
+            fast.noted_progress().position
         );
         assert!(troubles.is_empty());
     }

@@ -9,7 +9,7 @@ use singlet_runtime::Engine;
 use singlet_search::{IndexPlace, SearchError, SearchFollower};
 
 use crate::noticed::Noticed;
-use crate::pace::{away_pause, head_pause, now, stream_late_millis};
+use crate::pace::{away_pause, head_pause, now_millis, stream_late_millis};
 
 /// Where the indexes of a service lie.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ fn follower(engine: &Engine, place: IndexPlace, late_millis: i64) -> SearchFollo
 
 /// Has a system's searches answered from an index that somebody is about to follow its rows into; nothing where it has no searches, or no
 /// place for their words.
-pub(crate) fn begin(engine: &Engine, company: Company, place: &WordsPlace) -> Option<SearchFollower> {
+pub(crate) fn begin_search(engine: &Engine, company: Company, place: &WordsPlace) -> Option<SearchFollower> {
     let model = engine.model();
     if model.searches.is_empty() {
         return None;
@@ -52,7 +52,7 @@ pub(crate) fn begin(engine: &Engine, company: Company, place: &WordsPlace) -> Op
         return None;
     };
     let words = follower(engine, place, stream_late_millis(company));
-    engine.search_by(words.served());
+    engine.search_by(words.served_index());
     Some(words)
 }
 
@@ -68,13 +68,13 @@ pub(crate) async fn search_for_ever(
     };
     let mut failures = 0_u32;
     loop {
-        let pause = match words.follow_page(&now).await {
+        let pause = match words.follow_page(&now_millis).await {
             Ok(step) => {
                 failures = 0;
                 if step.is_snapshot {
                     tracing::info!(system = model.name, "the search index has every row");
                 }
-                noticed.searched(step.newest_at);
+                noticed.note_searched(step.newest_at);
                 if step.records > 0 {
                     continue;
                 }
@@ -99,7 +99,7 @@ pub(crate) async fn search_for_ever(
 /// Where the rows cannot be read.
 pub async fn search_rows_once(engine: &Engine) -> Result<(), SearchError> {
     let mut words = follower(engine, IndexPlace::Memory, 0);
-    words.follow_to_head(&now).await?;
-    engine.search_by(words.served());
+    words.follow_to_head(&now_millis).await?;
+    engine.search_by(words.served_index());
     Ok(())
 }

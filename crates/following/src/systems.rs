@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::deliveries::{say_addresses, send_for_ever};
 use crate::lake::lake_for_ever;
 use crate::noticed::Noticed;
-use crate::pace::now;
+use crate::pace::now_millis;
 use crate::search::{self, WordsPlace, search_for_ever};
 use crate::tallies::tally_for_ever;
 use crate::ticks::tick_for_ever;
@@ -62,12 +62,12 @@ pub async fn enter_table(engine: &Arc<Engine>) -> Result<(), FollowError> {
         Err(FollowError::Held(_)) => Ok(()),
         started => started,
     };
-    unless_held(Ticker::start_all(engine, &unheard, now()).await.map(drop))?;
+    unless_held(Ticker::start_all(engine, &unheard, now_millis()).await.map(drop))?;
     if engine.model().followed_changes().next().is_none() {
         return Ok(());
     }
     unless_held(
-        TriggerFollower::start(Arc::clone(engine), unheard, now())
+        TriggerFollower::start(Arc::clone(engine), unheard, now_millis())
             .await
             .map(drop),
     )
@@ -145,7 +145,7 @@ impl FollowedService {
                 company: self.company,
                 sent_by: (self.senders)(&system.engine),
                 lake: self.lake.clone(),
-                words: search::begin(&system.engine, self.company, &self.search),
+                words: search::begin_search(&system.engine, self.company, &self.search),
             };
             let task = tokio::spawn(follow_system(followed, ended));
             let engine = Arc::clone(&system.engine);
@@ -211,7 +211,7 @@ pub(crate) async fn follow_system(followed: FollowedEngine, mut ended: watch::Re
         } => {}
     }
     for lease in [leases.0, leases.1, leases.2, leases.3].iter_mut().flatten() {
-        if let Err(error) = lease.give_back(now()).await {
+        if let Err(error) = lease.give_back(now_millis()).await {
             tracing::debug!(%error, "the lease ends by itself");
         }
     }

@@ -8,7 +8,7 @@ use singlet_face::Company;
 use singlet_runtime::Engine;
 
 use crate::noticed::Noticed;
-use crate::pace::{HEAD_PAUSE_SHARED, head_pause, lag_of, now, pause_after, stream_late_millis};
+use crate::pace::{HEAD_PAUSE_SHARED, head_pause, lag_of, now_millis, pause_after, stream_late_millis};
 
 /// How often it is looked whether the figures of a tally are to be counted anew, where that costs nothing.
 const FIGURES_PAUSE_ALONE: Duration = Duration::from_secs(1);
@@ -42,11 +42,11 @@ async fn tally_while_held(
     failures: &mut u32,
 ) -> Result<(), FollowError> {
     let shared = company == Company::Shared;
-    let lease = lease.get_or_insert_with(|| TallyFollower::lease(engine));
-    if shared && !lease.hold(now()).await? {
+    let lease = lease.get_or_insert_with(|| TallyFollower::tally_lease(engine));
+    if shared && !lease.hold_lease(now_millis()).await? {
         return Ok(());
     }
-    let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now()).await?;
+    let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now_millis()).await?;
     let mut looked = Instant::now();
     let look_pause = if shared {
         FIGURES_PAUSE_SHARED
@@ -54,12 +54,12 @@ async fn tally_while_held(
         FIGURES_PAUSE_ALONE
     };
     loop {
-        if shared && !lease.hold(now()).await? {
+        if shared && !lease.hold_lease(now_millis()).await? {
             return Ok(());
         }
-        let page = tallies.follow_page(&now).await?;
+        let page = tallies.follow_page(&now_millis).await?;
         *failures = 0;
-        noticed.tallied(lag_of(page.newest_at), page.groups);
+        noticed.note_tallied(lag_of(page.newest_at), page.groups);
         if page.built > 0 {
             tracing::info!(
                 system = noticed.system,
@@ -68,7 +68,7 @@ async fn tally_while_held(
             );
         }
         if looked.elapsed() >= look_pause {
-            tallies.look(now()).await?;
+            tallies.look_at_heads(now_millis()).await?;
             looked = Instant::now();
         }
         if page.records == 0 && (shared || !tallies.is_building()) {
@@ -86,10 +86,10 @@ pub async fn tally_once(engine: &Arc<Engine>, company: Company) -> Result<(), Fo
     if engine.model().tallies.is_empty() {
         return Ok(());
     }
-    let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now()).await?;
-    let begun = now() / 1_000;
+    let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now_millis()).await?;
+    let begun = now_millis() / 1_000;
     while !tallies.is_at_rest() && !tallies.has_passed(begun + 1) {
-        let page = tallies.follow_page(&now).await?;
+        let page = tallies.follow_page(&now_millis).await?;
         if page.records == 0 && company == Company::Shared {
             tokio::time::sleep(HEAD_PAUSE_SHARED).await;
         }

@@ -10,7 +10,7 @@ use singlet_face::Company;
 use singlet_runtime::Engine;
 
 use crate::noticed::Noticed;
-use crate::pace::{head_pause, lag_of, now, pause_after};
+use crate::pace::{head_pause, lag_of, now_millis, pause_after};
 
 /// How often it is looked what operators ask for of parked changes.
 const ORDERS_PAUSE: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub(crate) async fn repair_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>
     }
     let mut failures = 0_u32;
     loop {
-        match repair_as_asked(engine, &now).await {
+        match repair_as_asked(engine, &now_millis).await {
             Ok(_) => {
                 failures = 0;
                 tokio::time::sleep(ORDERS_PAUSE).await;
@@ -58,7 +58,7 @@ pub async fn start_triggers(
     observer: Arc<dyn TriggerObserver>,
     company: Company,
 ) -> Result<TriggerFollower, FollowError> {
-    let follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
+    let follower = TriggerFollower::start(Arc::clone(engine), observer, now_millis()).await?;
     Ok(match company {
         Company::Shared => follower.with_late_indexes(),
         Company::Alone => follower,
@@ -76,29 +76,29 @@ async fn follow_while_held(
     let observer: Arc<dyn TriggerObserver> = noticed.clone();
     let mut follower = start_triggers(engine, observer, company).await?;
     let shared = company == Company::Shared;
-    let lease = lease.get_or_insert_with(|| follower.lease());
-    follower.fire_due(now()).await?;
+    let lease = lease.get_or_insert_with(|| follower.trigger_lease());
+    follower.fire_due(now_millis()).await?;
     // Before a page: where no more changes can be parked, none is read until some of them are dealt with.
-    follower.follow_orders(&now).await?;
+    follower.follow_orders(&now_millis).await?;
     let (mut looked, mut fired) = (Instant::now(), Instant::now());
     loop {
-        if shared && !lease.hold(now()).await? {
+        if shared && !lease.hold_lease(now_millis()).await? {
             return Ok(());
         }
-        let page = follower.follow_page(&now).await?;
+        let page = follower.follow_page(&now_millis).await?;
         if fired.elapsed() >= TIMERS_PAUSE {
-            follower.fire_due(now()).await?;
+            follower.fire_due(now_millis()).await?;
             fired = Instant::now();
         }
         *failures = 0;
-        let parked = follower.parked();
+        let parked = follower.parked_changes();
         if !parked.is_empty() && looked.elapsed() >= ORDERS_PAUSE {
-            follower.follow_orders(&now).await?;
+            follower.follow_orders(&now_millis).await?;
             looked = Instant::now();
         }
         let lag = lag_of(page.newest_at);
         let left = parked.iter().filter(|parked| parked.next_try().is_none()).count();
-        noticed.followed(lag, left, parked.len() - left);
+        noticed.note_followed(lag, left, parked.len() - left);
         if page.records == 0 {
             tokio::time::sleep(head_pause(company)).await;
         }

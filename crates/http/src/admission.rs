@@ -69,7 +69,7 @@ impl Admission {
     /// # Errors
     ///
     /// Where all are taken.
-    pub(crate) fn enter(self: &Arc<Self>) -> Result<RequestSlot, Problem> {
+    pub(crate) fn enter_request(self: &Arc<Self>) -> Result<RequestSlot, Problem> {
         match self.requests.take(1, 0) {
             true => Ok(RequestSlot(Arc::clone(self))),
             false => Err(overloaded_problem(format!(
@@ -80,7 +80,7 @@ impl Admission {
     }
 
     /// What a request holds: nothing yet beyond [`SMALL_BYTES`].
-    pub(crate) fn hold(self: &Arc<Self>) -> RequestBytes {
+    pub(crate) fn hold_bytes(self: &Arc<Self>) -> RequestBytes {
         RequestBytes {
             admission: Arc::clone(self),
             bytes: AtomicUsize::new(0),
@@ -114,7 +114,7 @@ impl RequestBytes {
     /// # Errors
     ///
     /// Where they are not to be had beside what others hold.
-    pub(crate) fn cover(&self, bytes: usize) -> Result<(), Problem> {
+    pub(crate) fn cover_bytes(&self, bytes: usize) -> Result<(), Problem> {
         match self.covers(bytes) {
             true => Ok(()),
             false => Err(overloaded_problem(format!(
@@ -189,7 +189,7 @@ impl Drop for RequestBytes {
 
 /// There is as much to do as is taken on at once.
 pub(crate) fn overloaded_problem(detail: impl Into<String>) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail).header(header::RETRY_AFTER, "1")
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail).with_header(header::RETRY_AFTER, "1")
 }
 
 #[cfg(test)]
@@ -211,12 +211,12 @@ mod tests {
     fn one_request_more_than_there_are_places_is_refused_and_a_place_comes_free() {
         for most in [1, 2, 7] {
             let admission = admission(most, 1);
-            let mut places: Vec<RequestSlot> = (0..most).map(|_| admission.enter().unwrap()).collect();
-            let refused = admission.enter().unwrap_err();
+            let mut places: Vec<RequestSlot> = (0..most).map(|_| admission.enter_request().unwrap()).collect();
+            let refused = admission.enter_request().unwrap_err();
             assert_eq!((refused.status.as_u16(), &*refused.name), (503, "overloaded"));
             assert_eq!(refused.extra.headers.first().unwrap().0, header::RETRY_AFTER);
             drop(places.pop());
-            assert!(admission.enter().is_ok());
+            assert!(admission.enter_request().is_ok());
         }
     }
 
@@ -224,14 +224,14 @@ mod tests {
     fn one_byte_more_than_there_are_is_refused_beside_others() {
         for most in [1, 2, 4096] {
             let admission = admission(1, most);
-            let (first, second) = (admission.hold(), admission.hold());
-            first.cover(SMALL_BYTES + most).unwrap();
+            let (first, second) = (admission.hold_bytes(), admission.hold_bytes());
+            first.cover_bytes(SMALL_BYTES + most).unwrap();
             // What is small needs nothing.
-            second.cover(SMALL_BYTES).unwrap();
-            assert!(second.cover(SMALL_BYTES + 1).is_err());
+            second.cover_bytes(SMALL_BYTES).unwrap();
+            assert!(second.cover_bytes(SMALL_BYTES + 1).is_err());
             assert_eq!(admission.shown.get(), i64::try_from(most).unwrap());
             drop(first);
-            second.cover(SMALL_BYTES + most).unwrap();
+            second.cover_bytes(SMALL_BYTES + most).unwrap();
             drop(second);
             assert_eq!(
                 (admission.bytes.now.load(Ordering::Relaxed), admission.shown.get()),
@@ -243,13 +243,13 @@ mod tests {
     #[test]
     fn who_is_alone_may_hold_more_than_there_is_and_nobody_beside() {
         let admission = admission(1, 2);
-        let (first, second) = (admission.hold(), admission.hold());
-        first.cover(SMALL_BYTES + 1).unwrap();
-        first.cover(SMALL_BYTES + 100).unwrap();
-        assert!(second.cover(SMALL_BYTES + 1).is_err());
+        let (first, second) = (admission.hold_bytes(), admission.hold_bytes());
+        first.cover_bytes(SMALL_BYTES + 1).unwrap();
+        first.cover_bytes(SMALL_BYTES + 100).unwrap();
+        assert!(second.cover_bytes(SMALL_BYTES + 1).is_err());
         second.cover_anyway(SMALL_BYTES + 3);
         // Not alone any more.
-        assert!(first.cover(SMALL_BYTES + 101).is_err());
+        assert!(first.cover_bytes(SMALL_BYTES + 101).is_err());
         drop((first, second));
         assert_eq!(admission.shown.get(), 0);
     }

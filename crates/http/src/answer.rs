@@ -66,7 +66,7 @@ fn text(read: &Read, value: Option<Value>, next: Option<&str>) -> AnswerText {
     let with_next = |before: &str| {
         let mut out = before.as_bytes().to_vec();
         match next {
-            Some(next) => json_text::string(&mut out, next),
+            Some(next) => json_text::write_string(&mut out, next),
             None => out.extend_from_slice(b"null"),
         }
         out.push(b'}');
@@ -78,15 +78,15 @@ fn text(read: &Read, value: Option<Value>, next: Option<&str>) -> AnswerText {
         // One row that may be missing, and is.
         None => AnswerText::of(Value::Null),
         Some(rows) if lists && read.bare => AnswerText::of(rows),
-        Some(rows) if lists => AnswerText::of(rows).within(b"{\"items\":", with_next(",\"next\":")),
+        Some(rows) if lists => AnswerText::of(rows).wrapped_in(b"{\"items\":", with_next(",\"next\":")),
         Some(Value::M(mut row)) if read.pages.is_some() => {
             // The cursor stands in a member of its own, which no attribute may take.
             row.remove("next");
             let comma = if row.is_empty() { "" } else { "," };
-            AnswerText::of_members(row).within(b"{", with_next(&format!("{comma}\"next\":")))
+            AnswerText::of_members(row).wrapped_in(b"{", with_next(&format!("{comma}\"next\":")))
         }
         Some(count @ Value::N(_)) if kind == Some(SelectionKind::Count) => {
-            AnswerText::of(count).within(b"{\"count\":", vec![b'}'])
+            AnswerText::of(count).wrapped_in(b"{\"count\":", vec![b'}'])
         }
         Some(value) => AnswerText::of(value),
     }

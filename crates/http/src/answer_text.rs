@@ -50,7 +50,7 @@ impl AnswerText {
     }
 
     /// With something around it.
-    pub(crate) fn within(self, before: &[u8], after: Vec<u8>) -> Self {
+    pub(crate) fn wrapped_in(self, before: &[u8], after: Vec<u8>) -> Self {
         AnswerText {
             before: before.to_vec(),
             after,
@@ -64,7 +64,7 @@ impl AnswerText {
     ///
     /// Where they do not fit beside what other requests hold.
     pub(crate) fn into_body(self, held: Arc<RequestBytes>) -> Result<Body, Problem> {
-        held.cover(self.weight)?;
+        held.cover_bytes(self.weight)?;
         Ok(self.sent(held))
     }
 

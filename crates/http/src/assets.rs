@@ -17,7 +17,7 @@ pub(crate) const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
 const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 
 /// A text with its media type.
-pub fn text(media_type: &'static str, body: impl Into<Body>) -> Response {
+pub fn text_response(media_type: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     let value = HeaderValue::from_static(media_type);
     response.headers_mut().insert(header::CONTENT_TYPE, value);
@@ -25,8 +25,8 @@ pub fn text(media_type: &'static str, body: impl Into<Body>) -> Response {
 }
 
 /// A page.
-pub fn page(body: impl Into<Body>) -> Response {
-    let mut response = text("text/html; charset=utf-8", body);
+pub fn page_response(body: impl Into<Body>) -> Response {
+    let mut response = text_response("text/html; charset=utf-8", body);
     response
         .headers_mut()
         .insert(header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
@@ -37,9 +37,9 @@ pub fn page(body: impl Into<Body>) -> Response {
 pub fn of_system(system: &System, path: &str, headers: &HeaderMap) -> Option<Response> {
     Some(match path {
         "" | "/" => redirect(&format!("{}/docs", system.prefix)),
-        "/openapi.json" => text("application/json", system.openapi.clone()),
-        "/docs" => page(include_str!("../assets/docs.html")),
-        "/docs/start.js" => kept(text(
+        "/openapi.json" => text_response("application/json", system.openapi.clone()),
+        "/docs" => page_response(include_str!("../assets/docs.html")),
+        "/docs/start.js" => kept(text_response(
             "text/javascript; charset=utf-8",
             include_str!("../assets/start.js"),
         )),
@@ -72,7 +72,7 @@ fn compressed(media_type: &'static str, bytes: &'static [u8], headers: &HeaderMa
         .get(header::ACCEPT_ENCODING)
         .and_then(|value| value.to_str().ok());
     if accepted.is_some_and(|accepted| accepted.contains("gzip")) {
-        let mut response = text(media_type, bytes);
+        let mut response = text_response(media_type, bytes);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
@@ -81,7 +81,7 @@ fn compressed(media_type: &'static str, bytes: &'static [u8], headers: &HeaderMa
     let mut plain = Vec::new();
     // Bytes that come with the binary unpack.
     let _ = flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain);
-    kept(text(media_type, plain))
+    kept(text_response(media_type, plain))
 }
 
 fn kept(mut response: Response) -> Response {

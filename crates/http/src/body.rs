@@ -33,7 +33,7 @@ pub(crate) async fn read_body(
     let bytes = read(headers, body, limits, held).await?;
     if !bytes.is_empty() {
         media_type(headers)?;
-        held.cover(taken_apart_bytes(&bytes))?;
+        held.cover_bytes(taken_apart_bytes(&bytes))?;
     }
     Ok(RequestBody(bytes))
 }
@@ -44,7 +44,7 @@ impl RequestBody {
     /// # Errors
     ///
     /// Where it is no JSON object.
-    pub fn members(&self) -> Result<Members<'_>, Problem> {
+    pub fn object_members(&self) -> Result<Members<'_>, Problem> {
         if self.0.is_empty() {
             return Ok(Members::new());
         }
@@ -54,7 +54,7 @@ impl RequestBody {
             Ok(_) => {
                 let whole = RequestPlace::Body(String::new());
                 let error = FieldError::new(whole, "the body must be a JSON object");
-                Err(Problem::invalid(FieldErrors::one(error)))
+                Err(Problem::invalid_input(FieldErrors::only_error(error)))
             }
             Err(error) => Err(Problem::new(
                 StatusCode::BAD_REQUEST,
@@ -87,7 +87,7 @@ async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &RequestBy
     }
     let announced = announced.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let mut stream = body.into_data_stream();
-    if let Err(refused) = held.cover(announced.saturating_mul(TEXT_FACTOR)) {
+    if let Err(refused) = held.cover_bytes(announced.saturating_mul(TEXT_FACTOR)) {
         discard(stream, limits);
         return Err(refused);
     }
@@ -100,7 +100,7 @@ async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &RequestBy
             if length > limits.body_bytes_max {
                 return Err(too_large());
             }
-            held.cover(length.saturating_mul(TEXT_FACTOR))?;
+            held.cover_bytes(length.saturating_mul(TEXT_FACTOR))?;
             bytes.extend_from_slice(&more);
         }
         Ok(bytes)
@@ -109,7 +109,8 @@ async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &RequestBy
         Ok(read) => read,
         Err(_) => {
             let detail = format!("the body took longer than {} seconds", limits.body_time_max.as_secs());
-            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail).header(header::CONNECTION, "close"))
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail)
+                .with_header(header::CONNECTION, "close"))
         }
     }
 }
@@ -142,6 +143,6 @@ fn media_type(headers: &HeaderMap) -> Result<(), Problem> {
             "unsupported_media_type",
             "a body is `application/json`, uncompressed",
         )
-        .header(header::ACCEPT, "application/json, application/merge-patch+json")),
+        .with_header(header::ACCEPT, "application/json, application/merge-patch+json")),
     }
 }

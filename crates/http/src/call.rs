@@ -91,7 +91,7 @@ impl<'a> RequestCall<'a> {
 
     /// Answers. What is wrong with a request is said in the order of the language: credentials, what may be said of the caller
     /// alone, input, and the rest of the permission. Who may not ask at all makes nobody look at a body.
-    pub async fn answer(
+    pub async fn answer_call(
         &mut self,
         found: Option<FoundRoute<'_>>,
         incoming: &Incoming<'_>,
@@ -106,13 +106,13 @@ impl<'a> RequestCall<'a> {
             ));
         };
         if incoming.method == Method::OPTIONS {
-            return Ok(options(&found.place.allow()));
+            return Ok(options(&found.place.allow_header()));
         }
-        let Some(endpoints) = found.place.method(&incoming.method) else {
+        let Some(endpoints) = found.place.method_endpoints(&incoming.method) else {
             let detail = format!("`{}` is not answered here", incoming.method);
             return Err(
                 Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
-                    .header(header::ALLOW, &found.place.allow()),
+                    .with_header(header::ALLOW, &found.place.allow_header()),
             );
         };
         if let [only] = endpoints {
@@ -126,14 +126,16 @@ impl<'a> RequestCall<'a> {
             }
         };
         let incoming = redeemed.as_ref().unwrap_or(incoming);
-        let caller = system.authenticator.caller(&incoming.headers).await;
+        let caller = system.authenticator.request_caller(&incoming.headers).await;
         // Counted before bad credentials are refused: whoever guesses them is slowed down by the rate of its address.
         self.count(caller.as_ref().ok(), incoming.peer)?;
         let query = QueryParameters::parse(incoming.query)?;
-        let endpoint = query.choose(endpoints)?;
+        let endpoint = query.choose_endpoint(endpoints)?;
         self.of.operation.clone_from(&endpoint.name);
         let caller = caller?;
-        let admitted = system.engine.admits(&endpoint.name, &caller, self.service.clock.now());
+        let admitted = system
+            .engine
+            .admits_caller(&endpoint.name, &caller, self.service.clock.now());
         admitted.map_err(|error| problem_of(self.system, &self.of.operation, error, incoming.request_id))?;
         match endpoint.is_write {
             true => self.write(endpoint, &found, &query, caller, (incoming, body)).await,
@@ -154,7 +156,7 @@ impl<'a> RequestCall<'a> {
         let Ok(query) = QueryParameters::parse(incoming.query) else {
             return Ok(None);
         };
-        let Some(sent) = query.ticket(endpoints).filter(|sent| *sent != NEW_TICKET) else {
+        let Some(sent) = query.sent_ticket(endpoints).filter(|sent| *sent != NEW_TICKET) else {
             return Ok(None);
         };
         let now = self.service.clock.now();
@@ -176,7 +178,11 @@ impl<'a> RequestCall<'a> {
             (None, None) => rate.count("peer"),
         };
         self.left = Some(left);
-        if left.admitted { Ok(()) } else { Err(rate.refusal(left)) }
+        if left.admitted {
+            Ok(())
+        } else {
+            Err(rate.rate_refusal(left))
+        }
     }
 
     async fn read(
@@ -210,7 +216,7 @@ impl<'a> RequestCall<'a> {
         );
         let mut args = Attributes::new();
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
-        query.arguments(endpoint, &mut args, &mut errors);
+        query.query_arguments(endpoint, &mut args, &mut errors);
         if explain && !incoming.explains {
             errors.push(FieldError::new(
                 RequestPlace::Query("explain".to_owned()),
@@ -224,7 +230,7 @@ impl<'a> RequestCall<'a> {
             errors.push(FieldError::new(RequestPlace::Query(TICKET.to_owned()), detail));
         }
         if !errors.is_empty() {
-            return Err(Problem::invalid(errors));
+            return Err(Problem::invalid_input(errors));
         }
         let request = Request {
             args,
@@ -246,8 +252,8 @@ impl<'a> RequestCall<'a> {
             // Boxed, for few are watched, and what it takes is moved with every request otherwise.
             return Box::pin(self.watch(endpoint, request, incoming)).await;
         }
-        let place = self.service.admission.enter()?;
-        let held = Arc::new(self.service.admission.hold());
+        let place = self.service.admission.enter_request()?;
+        let held = Arc::new(self.service.admission.hold_bytes());
         let outcome = match system.engine.read_at_once(&endpoint.name, &request) {
             Some(answered) => answered,
             None => self.read_waiting(endpoint, request, (place, &held), incoming).await?,
@@ -308,7 +314,7 @@ impl<'a> RequestCall<'a> {
         if request.cursor.is_some() {
             let place = RequestPlace::Query("cursor".to_owned());
             let error = FieldError::new(place, "only the first page can be watched");
-            return Err(Problem::invalid(FieldErrors::one(error)));
+            return Err(Problem::invalid_input(FieldErrors::only_error(error)));
         }
         let watching = Watching {
             system: Arc::clone(self.system),
@@ -347,11 +353,11 @@ impl<'a> RequestCall<'a> {
                 "this service only reads",
             ));
         }
-        let held = Arc::new(self.service.admission.hold());
+        let held = Arc::new(self.service.admission.hold_bytes());
         let body = body::read_body(&incoming.headers, body, self.service.limits, &held).await?;
-        let members = body.members()?;
-        let place = self.service.admission.enter()?;
-        let patched = system.patched(&write.name);
+        let members = body.object_members()?;
+        let place = self.service.admission.enter_request()?;
+        let patched = system.patched_members(&write.name);
         let args = write_arguments(endpoint, found, query, &members, patched)?;
         drop(members);
         drop(body);
@@ -377,7 +383,7 @@ impl<'a> RequestCall<'a> {
             .map_err(|reason| panicked_with(panic_text(reason.as_ref()), &self.of.operation, incoming.request_id))?
             .map_err(|error| problem_of(self.system, &self.of.operation, error, incoming.request_id))?;
         self.consumed = std::mem::take(&mut written.consumed);
-        Ok(answer::write_response(written, system.location(&write.name), held))
+        Ok(answer::write_response(written, system.row_location(&write.name), held))
     }
 }
 
@@ -393,11 +399,11 @@ fn write_arguments(
     let mut args = Attributes::new();
     query.page(endpoint, false, 0, &mut errors);
     input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
-    query.arguments(endpoint, &mut args, &mut errors);
+    query.query_arguments(endpoint, &mut args, &mut errors);
     input::body_arguments(members, &endpoint.body, patched, &mut args, &mut errors);
     match errors.is_empty() {
         true => Ok(args),
-        false => Err(Problem::invalid(errors)),
+        false => Err(Problem::invalid_input(errors)),
     }
 }
 
@@ -417,7 +423,7 @@ fn panicked_with(reason: Option<String>, operation: &str, request_id: &str) -> P
 
 fn too_slow() -> Problem {
     let detail = "this took too long; whether it was done is not known";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).header(header::RETRY_AFTER, "1")
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).with_header(header::RETRY_AFTER, "1")
 }
 
 fn options(allow: &str) -> Response {

@@ -27,7 +27,7 @@ impl Connections {
     }
 
     /// A place among those of the address; none, where it has as many as it may.
-    pub(crate) fn admit(&self, peer: IpAddr) -> Option<Connected> {
+    pub(crate) fn admit_peer(&self, peer: IpAddr) -> Option<Connected> {
         let address = counted_as(peer);
         let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
         let open = by_address.entry(address).or_default();
@@ -79,27 +79,31 @@ mod tests {
     fn an_address_has_as_many_as_it_may_and_others_have_theirs() {
         let connections = Connections::new(2);
         let (here, there): (IpAddr, IpAddr) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
-        let first = connections.admit(here).unwrap();
-        let _second = connections.admit(here).unwrap();
-        assert!(connections.admit(here).is_none());
-        assert!(connections.admit("::ffff:10.0.0.1".parse().unwrap()).is_none());
-        assert!(connections.admit(there).is_some());
+        let first = connections.admit_peer(here).unwrap();
+        let _second = connections.admit_peer(here).unwrap();
+        assert!(connections.admit_peer(here).is_none());
+        assert!(connections.admit_peer("::ffff:10.0.0.1".parse().unwrap()).is_none());
+        assert!(connections.admit_peer(there).is_some());
         drop(first);
-        assert!(connections.admit(here).is_some());
+        assert!(connections.admit_peer(here).is_some());
     }
 
     #[test]
     fn a_network_of_ipv6_counts_as_one() {
         let connections = Connections::new(1);
-        let _one = connections.admit("2001:db8:0:1::1".parse().unwrap()).unwrap();
-        assert!(connections.admit("2001:db8:0:1:ffff::2".parse().unwrap()).is_none());
-        assert!(connections.admit("2001:db8:0:2::1".parse().unwrap()).is_some());
+        let _one = connections.admit_peer("2001:db8:0:1::1".parse().unwrap()).unwrap();
+        assert!(
+            connections
+                .admit_peer("2001:db8:0:1:ffff::2".parse().unwrap())
+                .is_none()
+        );
+        assert!(connections.admit_peer("2001:db8:0:2::1".parse().unwrap()).is_some());
     }
 
     #[test]
     fn nothing_is_kept_of_who_has_gone() {
         let connections = Connections::new(1);
-        drop(connections.admit("10.0.0.1".parse().unwrap()));
+        drop(connections.admit_peer("10.0.0.1".parse().unwrap()));
         assert!(connections.by_address.lock().unwrap().is_empty());
     }
 }

@@ -35,7 +35,7 @@ pub fn version_tag(version: Number) -> Option<HeaderValue> {
 pub(crate) fn precondition_of(headers: &HeaderMap) -> Result<Precondition, Problem> {
     let wrong = |name: &str, detail: &str| {
         let place = RequestPlace::Header(name.to_owned());
-        Problem::invalid(FieldErrors::one(FieldError::new(place, detail)))
+        Problem::invalid_input(FieldErrors::only_error(FieldError::new(place, detail)))
     };
     let none_match = tags(headers, &header::IF_NONE_MATCH);
     let matching = tags(headers, &header::IF_MATCH);
@@ -122,7 +122,9 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         let detail =
             format!("this must be one key of 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable characters without quotes");
         let place = RequestPlace::Header("Idempotency-Key".to_owned());
-        return Err(Problem::invalid(FieldErrors::one(FieldError::new(place, detail))));
+        return Err(Problem::invalid_input(FieldErrors::only_error(FieldError::new(
+            place, detail,
+        ))));
     }
     Ok(Some(inside.to_owned()))
 }
@@ -141,7 +143,7 @@ pub fn write_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>, P
         let detail = "this operation needs an `Idempotency-Key` header";
         let place = RequestPlace::Header("Idempotency-Key".to_owned());
         return Err(Problem {
-            errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
+            errors: Box::new(FieldErrors::only_error(FieldError::new(place, "this is missing"))),
             ..Problem::new(StatusCode::BAD_REQUEST, "idempotency_key_required", detail)
         });
     }

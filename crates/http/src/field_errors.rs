@@ -83,7 +83,7 @@ impl FieldError {
 
 impl FieldErrors {
     /// Only this.
-    pub fn one(error: FieldError) -> Self {
+    pub fn only_error(error: FieldError) -> Self {
         let mut errors = FieldErrors::default();
         errors.push(error);
         errors
@@ -109,7 +109,7 @@ impl FieldErrors {
     }
 
     /// How many there are, said or not.
-    pub fn found(&self) -> usize {
+    pub fn found_count(&self) -> usize {
         self.found
     }
 
@@ -157,7 +157,7 @@ mod tests {
     fn all_are_counted_and_the_first_are_said() {
         for (sent, said) in [(1, 1), (99, 99), (100, 100), (101, 100), (90_000, 100)] {
             let errors: FieldErrors = (0..sent).map(|at| error(&at.to_string())).collect();
-            assert_eq!((errors.found(), errors.shown().len()), (sent, said));
+            assert_eq!((errors.found_count(), errors.shown().len()), (sent, said));
             assert_eq!(errors.shown()[0], error("0"));
         }
     }
@@ -167,7 +167,7 @@ mod tests {
         // Each of these letters takes six bytes as JSON.
         let long = "\u{1}".repeat(100_000);
         let errors: FieldErrors = (0..1000).map(|_| error(&long)).collect();
-        assert_eq!(errors.found(), 1000);
+        assert_eq!(errors.found_count(), 1000);
         assert!(errors.shown().len() > 10, "{}", errors.shown().len());
         assert!(errors.json().to_string().len() < SHOWN_BYTES_MAX + 1024);
     }

@@ -10,7 +10,7 @@ use crate::surfaces::Surfaces;
 use crate::system::System;
 
 /// The systems with their entities, routes and links.
-pub fn page(systems: &[Arc<System>], surfaces: Surfaces, shows_console: bool) -> Response {
+pub fn home_page(systems: &[Arc<System>], surfaces: Surfaces, shows_console: bool) -> Response {
     let mut html = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.push_str(
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Singlet</title>\n<style>\n",
@@ -29,7 +29,7 @@ pub fn page(systems: &[Arc<System>], surfaces: Surfaces, shows_console: bool) ->
         html.push_str(&section(system, surfaces));
     }
     html.push_str("</body>\n</html>\n");
-    assets::page(html)
+    assets::page_response(html)
 }
 
 fn section(system: &System, surfaces: Surfaces) -> String {
@@ -46,7 +46,7 @@ fn section(system: &System, surfaces: Surfaces) -> String {
         html.push_str(&format!("<span class=\"entity\">{}</span>\n", escaped(&entity.name)));
     }
     html.push_str("</p>\n<table>\n");
-    for place in system.routes.places().iter().filter(|place| !place.is_own_address) {
+    for place in system.routes.route_paths().iter().filter(|place| !place.is_own_address) {
         html.push_str(&rows(&prefix, place));
     }
     html.push_str("</table>\n");
@@ -57,7 +57,7 @@ fn rows(prefix: &str, place: &RoutePath) -> String {
     let mut html = String::new();
     for (method, endpoints) in &place.methods {
         for endpoint in endpoints {
-            let query = match endpoint.combination() {
+            let query = match endpoint.query_combination() {
                 text if text.is_empty() => text,
                 text => format!("?{text}"),
             };

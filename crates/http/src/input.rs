@@ -2,7 +2,7 @@
 
 use singlet_item::Value;
 use singlet_item::limits::NESTING_LEVELS_MAX;
-use singlet_model::diagnostic::nearest;
+use singlet_model::diagnostic::nearest_word;
 use singlet_model::model::Argument;
 use singlet_model::types::{ObjectType, Type};
 use singlet_runtime::Attributes;
@@ -92,7 +92,7 @@ pub(crate) fn body_arguments(
 
 /// Everything that is wrong with a value that is not of its type.
 fn problems(tree: &Tree<'_>, ty: &Type, at: &str, depth: usize, errors: &mut FieldErrors) {
-    let before = errors.found();
+    let before = errors.found_count();
     if depth < NESTING_LEVELS_MAX {
         match (ty, tree) {
             (Type::Object(object) | Type::Geo(Some(object)), Tree::Object(entries)) => {
@@ -112,7 +112,7 @@ fn problems(tree: &Tree<'_>, ty: &Type, at: &str, depth: usize, errors: &mut Fie
         }
     }
     // What is wrong with the whole, such as its length, where no part of it is wrong.
-    if errors.found() == before
+    if errors.found_count() == before
         && let Err(invalid) = values::from_tree(tree, ty)
     {
         errors.push(FieldError::new(
@@ -130,7 +130,7 @@ fn fields(
     depth: usize,
     errors: &mut FieldErrors,
 ) {
-    for (name, _) in entries.iter().filter(|(name, _)| object.field(name).is_none()) {
+    for (name, _) in entries.iter().filter(|(name, _)| object.field_named(name).is_none()) {
         let known = object.fields.iter().map(|field| field.name.as_str());
         errors.push(no_such_field(&pointer(at, name), name, known, errors.is_full()));
     }
@@ -146,7 +146,7 @@ fn fields(
 
 /// A field that is not known; what may have been meant is looked for only where it is said.
 fn no_such_field<'a>(at: &str, name: &str, known: impl Iterator<Item = &'a str>, only_counted: bool) -> FieldError {
-    let near = if only_counted { None } else { nearest(name, known) };
+    let near = if only_counted { None } else { nearest_word(name, known) };
     let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     FieldError::new(
         RequestPlace::Body(at.to_owned()),

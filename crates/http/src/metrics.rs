@@ -262,7 +262,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts an answer.
-    pub fn answered(
+    pub fn count_answer(
         &self,
         of: &OperationLabels,
         status: u16,
@@ -281,10 +281,10 @@ impl Metrics {
         };
         figures.answers.of(&status, answers, |answers| _ = answers.inc());
         figures.seconds.observe(took.as_secs_f64());
-        let units = consumed.total();
-        if units.read.halves() > 0 {
+        let units = consumed.total_units();
+        if units.read.half_count() > 0 {
             let counter = || self.read_units.get_or_create(of).clone();
-            let read = units.read.halves() as f64 / 2.0;
+            let read = units.read.half_count() as f64 / 2.0;
             figures.read_units.get_or_init(counter).inc_by(read);
         }
         if units.write.get() > 0 {
@@ -339,9 +339,9 @@ impl Metrics {
             place: place.to_owned(),
         };
         figures.places.of(place, UnitFigures::default, |counters| {
-            if units.read.halves() > 0 {
+            if units.read.half_count() > 0 {
                 let counter = || self.place_read_units.get_or_create(&placed()).clone();
-                let read = units.read.halves() as f64 / 2.0;
+                let read = units.read.half_count() as f64 / 2.0;
                 counters.read.get_or_init(counter).inc_by(read);
             }
             if units.write.get() > 0 {
@@ -357,7 +357,7 @@ impl Metrics {
     }
 
     /// Counts a write that ran after a change.
-    pub fn ran(&self, system: &str, write: &str, outcome: &str) {
+    pub fn count_triggered(&self, system: &str, write: &str, outcome: &str) {
         let ran = Ran {
             system: system.to_owned(),
             operation: write.to_owned(),
@@ -367,7 +367,7 @@ impl Metrics {
     }
 
     /// Counts an attempt to tell another system of a change.
-    pub fn delivered(&self, system: &str, webhook: &str, outcome: &str) {
+    pub fn count_delivery(&self, system: &str, webhook: &str, outcome: &str) {
         let delivered = Delivered {
             system: system.to_owned(),
             webhook: webhook.to_owned(),
@@ -377,7 +377,7 @@ impl Metrics {
     }
 
     /// Says how far the changes of a system are followed.
-    pub fn followed(&self, system: &str, lag_seconds: i64, parked: usize, retried: usize) {
+    pub fn set_followed(&self, system: &str, lag_seconds: i64, parked: usize, retried: usize) {
         let followed = FollowedLabels {
             system: system.to_owned(),
         };
@@ -388,7 +388,7 @@ impl Metrics {
     }
 
     /// Says how far the tallies of a system are kept, and how many groups a page of changes changed.
-    pub fn tallied(&self, system: &str, lag_seconds: i64, groups: usize) {
+    pub fn set_tallied(&self, system: &str, lag_seconds: i64, groups: usize) {
         let followed = FollowedLabels {
             system: system.to_owned(),
         };
@@ -398,7 +398,7 @@ impl Metrics {
     }
 
     /// Says how far the words of a system's rows are followed.
-    pub fn searched(&self, system: &str, lag_seconds: i64) {
+    pub fn set_searched(&self, system: &str, lag_seconds: i64) {
         let followed = FollowedLabels {
             system: system.to_owned(),
         };

@@ -63,8 +63,8 @@ impl Problem {
     }
 
     /// Input that is not as the model has it.
-    pub fn invalid(errors: FieldErrors) -> Self {
-        let detail = match (errors.shown(), errors.found()) {
+    pub fn invalid_input(errors: FieldErrors) -> Self {
+        let detail = match (errors.shown(), errors.found_count()) {
             ([one], 1) => one.in_words(),
             (_, found) => format!("{found} values are wrong"),
         };
@@ -81,7 +81,7 @@ impl Problem {
 
     /// With a header.
     #[must_use]
-    pub fn header(mut self, name: HeaderName, value: &str) -> Self {
+    pub fn with_header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.extra.headers.push((name, value));
         }
@@ -90,20 +90,20 @@ impl Problem {
 
     /// With another member.
     #[must_use]
-    pub fn member(mut self, name: &str, value: Value) -> Self {
+    pub fn with_member(mut self, name: &str, value: Value) -> Self {
         self.extra.members.insert(name.to_owned(), value);
         self
     }
 
     /// Its type: a name that never changes.
-    pub fn uri(&self) -> String {
+    pub fn type_uri(&self) -> String {
         problem_uri(self.namespace.as_deref(), &self.name)
     }
 
     /// The answer.
     pub fn into_response(self, instance: &str, request_id: &str) -> Response {
         let mut body = Map::new();
-        body.insert("type".to_owned(), json!(self.uri()));
+        body.insert("type".to_owned(), json!(self.type_uri()));
         body.insert("title".to_owned(), json!(title_of(&self.name)));
         body.insert("status".to_owned(), json!(self.status.as_u16()));
         body.insert("detail".to_owned(), json!(shorten_text(&self.detail, TEXT_CHARS_MAX)));
@@ -111,14 +111,14 @@ impl Problem {
         body.insert("request_id".to_owned(), json!(request_id));
         if !self.errors.is_empty() {
             body.insert("errors".to_owned(), self.errors.json());
-            if self.errors.found() > self.errors.shown().len() {
-                body.insert("errors_found".to_owned(), json!(self.errors.found()));
+            if self.errors.found_count() > self.errors.shown().len() {
+                body.insert("errors_found".to_owned(), json!(self.errors.found_count()));
             }
         }
         let more = self.extra.members.iter().filter(|(name, _)| !body.contains_key(*name));
         let more: Attributes = more.map(|(name, value)| (name.clone(), value.clone())).collect();
         let mut text = Json::Object(body).to_string();
-        let shown = json_text::of(&Value::M(more.clone()));
+        let shown = json_text::json_of(&Value::M(more.clone()));
         if !more.is_empty() && shown.len() <= MEMBERS_BYTES_MAX {
             // Beside the others, with every digit of a number.
             text.pop();

@@ -44,13 +44,13 @@ impl Proxies {
     }
 
     /// Whether an address is one of them.
-    pub(crate) fn contain(&self, address: IpAddr) -> bool {
+    pub(crate) fn contain_address(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(address))
     }
 
     /// Whose request it is that a peer sent: the peer's own, unless the peer is one of the proxies.
-    pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        if !self.contain(peer) {
+    pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        if !self.contain_address(peer) {
             return peer;
         }
         let by_standard = headers
@@ -71,7 +71,7 @@ impl Proxies {
     fn first_foreign(&self, peer: IpAddr, newest_first: Vec<Option<IpAddr>>) -> IpAddr {
         let mut speaker = peer;
         for heard in newest_first {
-            if !self.contain(speaker) {
+            if !self.contain_address(speaker) {
                 break;
             }
             let Some(address) = heard else { break };
@@ -217,7 +217,7 @@ mod tests {
             headers.append(*name, HeaderValue::from_str(value).unwrap());
         }
         let proxies = Proxies::from_networks(proxies).unwrap();
-        proxies.client(peer.parse().unwrap(), &headers).to_string()
+        proxies.client_address(peer.parse().unwrap(), &headers).to_string()
     }
 
     const XFF: &str = "x-forwarded-for";

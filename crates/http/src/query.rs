@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use singlet_item::Value;
-use singlet_model::diagnostic::nearest;
+use singlet_model::diagnostic::nearest_word;
 use singlet_model::model::{Read, SelectionKind};
 use singlet_runtime::Attributes;
 
@@ -52,14 +52,14 @@ impl QueryParameters {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (Some(name), Some(value)) = (decode(name), decode(value)) else {
                 let place = RequestPlace::Query(decode(name).unwrap_or_else(|| "?".to_owned()));
-                return Err(Problem::invalid(FieldErrors::one(FieldError::new(
+                return Err(Problem::invalid_input(FieldErrors::only_error(FieldError::new(
                     place,
                     "this is not UTF-8",
                 ))));
             };
             if query.get(&name).is_some() {
                 let error = FieldError::new(RequestPlace::Query(name), "this is sent more than once");
-                return Err(Problem::invalid(FieldErrors::one(error)));
+                return Err(Problem::invalid_input(FieldErrors::only_error(error)));
             }
             if query.sent.len() == PARAMETERS_MAX {
                 let detail = format!("a query has at most {PARAMETERS_MAX} parameters");
@@ -71,12 +71,12 @@ impl QueryParameters {
     }
 
     /// What was sent, by name, in its order.
-    pub(crate) fn sent(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn sent_parameters(&self) -> impl Iterator<Item = (&str, &str)> {
         self.sent.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// The ticket that was sent; none where a read of the path has a parameter of that name.
-    pub(crate) fn ticket(&self, endpoints: &[RouteEndpoint]) -> Option<&str> {
+    pub(crate) fn sent_ticket(&self, endpoints: &[RouteEndpoint]) -> Option<&str> {
         let is_own = endpoints.iter().any(|endpoint| has(endpoint, TICKET));
         self.get(TICKET).filter(|_| !is_own)
     }
@@ -92,14 +92,14 @@ impl QueryParameters {
     /// # Errors
     ///
     /// Where none fits, with those that there are.
-    pub fn choose<'a>(&self, endpoints: &'a [RouteEndpoint]) -> Result<&'a RouteEndpoint, Problem> {
+    pub fn choose_endpoint<'a>(&self, endpoints: &'a [RouteEndpoint]) -> Result<&'a RouteEndpoint, Problem> {
         let fitting = endpoints.iter().filter(|endpoint| self.fits(endpoint));
         let needs = |endpoint: &&RouteEndpoint| endpoint.query.iter().filter(|known| known.is_needed()).count();
         if let Some(found) = fitting.max_by_key(needs) {
             return Ok(found);
         }
         match endpoints {
-            [only] => Err(Problem::invalid(self.misfits(only))),
+            [only] => Err(Problem::invalid_input(self.misfits(only))),
             several => Err(self.no_such_combination(several)),
         }
     }
@@ -150,7 +150,7 @@ impl QueryParameters {
         known.dedup();
         let strangers = self.own().filter(|name| !known.contains(name));
         let errors = strangers.map(|name| unknown(name, known.iter().copied())).collect();
-        let combinations: Vec<String> = endpoints.iter().map(RouteEndpoint::combination).collect();
+        let combinations: Vec<String> = endpoints.iter().map(RouteEndpoint::query_combination).collect();
         let shown: Vec<String> = combinations
             .iter()
             .map(|text| match text.is_empty() {
@@ -166,14 +166,14 @@ impl QueryParameters {
             errors: Box::new(errors),
             ..Problem::new(StatusCode::BAD_REQUEST, "unknown_combination", detail)
         }
-        .member(
+        .with_member(
             "combinations",
             Value::L(combinations.into_iter().map(Value::S).collect()),
         )
     }
 
     /// The arguments that the query holds; what is wrong with it is added to `errors`.
-    pub fn arguments(&self, endpoint: &RouteEndpoint, args: &mut Attributes, errors: &mut FieldErrors) {
+    pub fn query_arguments(&self, endpoint: &RouteEndpoint, args: &mut Attributes, errors: &mut FieldErrors) {
         for parameter in &endpoint.query {
             let QueryValue::Argument(arg) = &parameter.value else {
                 continue;
@@ -254,7 +254,7 @@ fn has(endpoint: &RouteEndpoint, name: &str) -> bool {
 }
 
 fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> FieldError {
-    let hint = nearest(name, known)
+    let hint = nearest_word(name, known)
         .map(|near| format!("; did you mean `{near}`?"))
         .unwrap_or_default();
     FieldError::new(

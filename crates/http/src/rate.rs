@@ -80,7 +80,7 @@ impl RateLimit {
     }
 
     /// The headers that say what is left.
-    pub fn headers(&self, left: RateLeft, headers: &mut HeaderMap) {
+    pub fn rate_headers(&self, left: RateLeft, headers: &mut HeaderMap) {
         let policy = format!("\"caller\";q={};w={}", self.count, self.window.as_secs().max(1));
         let now = format!("\"caller\";r={};t={}", left.remaining, seconds_up(left.next));
         for (name, text) in [("ratelimit-policy", policy), ("ratelimit", now)] {
@@ -91,7 +91,7 @@ impl RateLimit {
     }
 
     /// What a caller past the limit is told.
-    pub fn refusal(&self, left: RateLeft) -> Problem {
+    pub fn rate_refusal(&self, left: RateLeft) -> Problem {
         let seconds = seconds_up(left.next).max(1);
         let detail = format!(
             "{} requests in {} seconds are the limit",
@@ -99,7 +99,7 @@ impl RateLimit {
             self.window.as_secs().max(1)
         );
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail)
-            .header(header::RETRY_AFTER, &seconds.to_string())
+            .with_header(header::RETRY_AFTER, &seconds.to_string())
     }
 }
 

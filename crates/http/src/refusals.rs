@@ -34,11 +34,11 @@ pub fn problem_of(system: &System, operation: &str, error: RuntimeError, request
             let place = RequestPlace::Query("cursor".to_owned());
             let detail = "this cursor does not belong to this request";
             Problem {
-                errors: Box::new(FieldErrors::one(FieldError::new(place, detail))),
+                errors: Box::new(FieldErrors::only_error(FieldError::new(place, detail))),
                 ..Problem::new(StatusCode::BAD_REQUEST, "invalid_cursor", detail)
             }
         }
-        RuntimeError::Unauthenticated => system.authenticator.missing(),
+        RuntimeError::Unauthenticated => system.authenticator.credentials_missing(),
         RuntimeError::Forbidden => Problem::new(StatusCode::FORBIDDEN, "forbidden", "this caller may not do this"),
         RuntimeError::NotFound => Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such row"),
         RuntimeError::Several(_) => {
@@ -52,7 +52,7 @@ pub fn problem_of(system: &System, operation: &str, error: RuntimeError, request
             let detail = "`If-Match` must say which version of the row is meant";
             let place = RequestPlace::Header("If-Match".to_owned());
             Problem {
-                errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
+                errors: Box::new(FieldErrors::only_error(FieldError::new(place, "this is missing"))),
                 ..Problem::new(StatusCode::PRECONDITION_REQUIRED, "version_required", detail)
             }
         }
@@ -63,28 +63,29 @@ pub fn problem_of(system: &System, operation: &str, error: RuntimeError, request
         RuntimeError::TooManyRows { .. } => Problem::new(StatusCode::BAD_REQUEST, "too_many_rows", error.to_string()),
         RuntimeError::TooSlow { .. } => {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "read_too_slow", error.to_string())
-                .header(header::RETRY_AFTER, "1")
+                .with_header(header::RETRY_AFTER, "1")
         }
         RuntimeError::TallyNotKept { ref reason, .. } => {
             let (code, wait) = match reason {
                 None => ("tally_not_counted_yet", "1"),
                 Some(_) => ("tally_not_kept", "60"),
             };
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).header(header::RETRY_AFTER, wait)
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string())
+                .with_header(header::RETRY_AFTER, wait)
         }
         RuntimeError::SearchBehind { is_ready } => {
             let code = match is_ready {
                 true => "search_behind",
                 false => "search_not_ready",
             };
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).header(header::RETRY_AFTER, "1")
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).with_header(header::RETRY_AFTER, "1")
         }
         RuntimeError::SearchNotFollowed => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "search_not_followed",
             error.to_string(),
         )
-        .header(header::RETRY_AFTER, "60"),
+        .with_header(header::RETRY_AFTER, "60"),
         RuntimeError::NoRoom => overloaded_problem(error.to_string()),
         RuntimeError::AlreadyDone => {
             let detail = "this was done before under this idempotency key; its answer is kept for callers with an id";
@@ -119,7 +120,7 @@ fn refusal(system: &System, refused: Refused) -> Problem {
     let shown: Vec<String> = refused
         .shown
         .iter()
-        .map(|(name, value)| format!("{name} is {}", json_text::of(value)))
+        .map(|(name, value)| format!("{name} is {}", json_text::json_of(value)))
         .collect();
     let detail = match shown.is_empty() {
         true => problem::title_of(&refused.name),
@@ -131,14 +132,14 @@ fn refusal(system: &System, refused: Refused) -> Problem {
         ..Problem::new(status, "", detail)
     };
     for (name, value) in refused.shown {
-        problem = problem.member(&name, value);
+        problem = problem.with_member(&name, value);
     }
     problem
 }
 
 fn conflict() -> Problem {
     let detail = "other requests keep changing the same rows; send it again";
-    Problem::new(StatusCode::CONFLICT, "conflict", detail).header(header::RETRY_AFTER, "1")
+    Problem::new(StatusCode::CONFLICT, "conflict", detail).with_header(header::RETRY_AFTER, "1")
 }
 
 fn store_problem(operation: &str, request_id: &str, error: &singlet_store::StoreError) -> Problem {
@@ -157,12 +158,12 @@ fn store_problem(operation: &str, request_id: &str, error: &singlet_store::Store
     if error.is_bad_request() {
         return internal_problem();
     }
-    let detail = match error.told() {
+    let detail = match error.told_publicly() {
         Some(told) => told,
         None if error.is_throttled() => "the store is busy",
         None => "the store cannot be reached",
     };
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).header(header::RETRY_AFTER, "1")
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).with_header(header::RETRY_AFTER, "1")
 }
 
 /// The row is not of the version that `If-Match` names, or is there against `If-None-Match`.

@@ -165,16 +165,16 @@ impl Routes {
     }
 
     /// Every place.
-    pub fn places(&self) -> &[RoutePath] {
+    pub fn route_paths(&self) -> &[RoutePath] {
         &self.places
     }
 
     /// The place of a path, preferably one with the method; `None` where there is none, or where the path is not text.
-    pub fn find(&self, path: &str, method: &Method) -> Option<FoundRoute<'_>> {
+    pub fn find_route(&self, path: &str, method: &Method) -> Option<FoundRoute<'_>> {
         let asked: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
         let fitting = || self.places.iter().filter(|place| place.fits(&asked));
         let place = fitting()
-            .find(|place| place.method(method).is_some())
+            .find(|place| place.method_endpoints(method).is_some())
             .or_else(|| fitting().next())?;
         let mut variables = Vec::new();
         for (segment, text) in place.segments.iter().zip(&asked) {
@@ -197,14 +197,14 @@ impl RoutePath {
     }
 
     /// The operations of a method.
-    pub fn method(&self, method: &Method) -> Option<&[RouteEndpoint]> {
+    pub fn method_endpoints(&self, method: &Method) -> Option<&[RouteEndpoint]> {
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
         let found = self.methods.iter().find(|(known, _)| known == wanted);
         found.map(|(_, endpoints)| endpoints.as_slice())
     }
 
     /// The methods, as the `Allow` header lists them.
-    pub fn allow(&self) -> String {
+    pub fn allow_header(&self) -> String {
         let mut names: Vec<&str> = self.methods.iter().map(|(method, _)| method.as_str()).collect();
         if names.contains(&"GET") {
             names.push("HEAD");
@@ -279,7 +279,7 @@ impl RouteEndpoint {
     }
 
     /// The parameters of the query as a person would write them: `sort=due_date&due_from={…}`.
-    pub fn combination(&self) -> String {
+    pub fn query_combination(&self) -> String {
         let shown = self.query.iter().map(|parameter| match &parameter.value {
             QueryValue::Fixed(text) => format!("{}={text}", parameter.name),
             QueryValue::Argument(_) if parameter.is_needed() => parameter.name.clone(),

@@ -110,7 +110,7 @@ impl Server {
     }
 
     /// Where it listens.
-    pub fn address(&self) -> Option<SocketAddr> {
+    pub fn bound_address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
@@ -133,7 +133,7 @@ impl Server {
     fn front(&mut self, service: &Arc<Service>, surfaces: Surfaces) -> Front {
         self.proxies = service.settings().proxies.clone();
         let over_tls = self.tls.is_some();
-        let address = self.address();
+        let address = self.bound_address();
         Front {
             surfaces,
             over_tls,
@@ -154,7 +154,7 @@ impl Server {
         match service.answering_origins(front) {
             Some(router) => self.serve(router, limits, end, closing, finish).await,
             None => {
-                let answering = service.answering(front);
+                let answering = service.answering_front(front);
                 self.serve_by(answering, limits, end, closing, finish).await
             }
         }
@@ -232,9 +232,9 @@ impl Server {
 
     /// A place for a connection among those of its address; the inner one is none for a proxy's.
     fn admit(&self, connections: &Connections, peer: SocketAddr) -> Option<Option<Connected>> {
-        match self.proxies.contain(peer.ip()) {
+        match self.proxies.contain_address(peer.ip()) {
             true => Some(None),
-            false => connections.admit(peer.ip()).map(Some),
+            false => connections.admit_peer(peer.ip()).map(Some),
         }
     }
 

@@ -141,7 +141,7 @@ impl Service {
     }
 
     /// Puts a system in the place of the one of the same prefix. Requests that have begun end on the old one.
-    pub fn replace(&self, system: System) {
+    pub fn replace_system(&self, system: System) {
         let mut systems = self.systems.write().unwrap_or_else(PoisonError::into_inner);
         let system = Arc::new(system);
         match systems.iter_mut().find(|known| known.prefix == system.prefix) {
@@ -168,7 +168,7 @@ impl Service {
     }
 
     /// What answers the requests of one address. There is one handler whatever the path, so no router stands in front of it.
-    pub(crate) fn answering(
+    pub(crate) fn answering_front(
         self: &Arc<Self>,
         front: Front,
     ) -> impl HyperService<Request<Body>, Response = Response<CompressionBody<Body>>, Error = Infallible, Future: Send>
@@ -203,7 +203,7 @@ impl Service {
 
     async fn ready(&self) -> Result<Response, Problem> {
         let unready = |detail: String| {
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", detail).header(header::RETRY_AFTER, "1")
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", detail).with_header(header::RETRY_AFTER, "1")
         };
         if self.closing.load(Ordering::Relaxed) {
             return Err(unready("the service is about to end".to_owned()));
@@ -222,7 +222,7 @@ impl Service {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(system = system.name, %error, "not ready");
-                    let reason = match error.told() {
+                    let reason = match error.told_publicly() {
                         Some(told) => format!("`{}` takes no writes: {told}", system.name),
                         None => format!("the store of `{}` does not answer", system.name),
                     };
@@ -231,7 +231,7 @@ impl Service {
                 Err(_) => return Err(unready(format!("the store of `{}` does not answer", system.name))),
             }
         }
-        Ok(assets::text("application/json", "{\"status\":\"ready\"}\n"))
+        Ok(assets::text_response("application/json", "{\"status\":\"ready\"}\n"))
     }
 }
 
@@ -299,7 +299,9 @@ impl<'a> Underway<'a> {
         self.ended = true;
         let took = self.started.elapsed();
         self.service.metrics.in_flight.dec();
-        self.service.metrics.answered(&self.of, status, took, consumed, problem);
+        self.service
+            .metrics
+            .count_answer(&self.of, status, took, consumed, problem);
         self.note_span(status, took, consumed, problem);
         // The query may hold what is nobody's business; the path is enough to find a request again.
         tracing::info!(
@@ -311,7 +313,7 @@ impl<'a> Underway<'a> {
             milliseconds = (took.as_secs_f64() * 1e6).round() / 1e3,
             system = self.of.system,
             operation = self.of.operation,
-            capacity = capacity_text(consumed.total()),
+            capacity = capacity_text(consumed.total_units()),
             problem,
             "request"
         );
@@ -325,11 +327,11 @@ impl Underway<'_> {
         let Some((sink, trace)) = self.service.settings.spans.as_ref().zip(trace) else {
             return;
         };
-        let units = consumed.total();
+        let units = consumed.total_units();
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let took_nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let ended_nanos = trace::nanos_now();
-        sink.note(RequestSpan {
+        sink.note_span(RequestSpan {
             trace: trace.trace,
             span: trace.span,
             parent: trace.parent,
@@ -340,7 +342,7 @@ impl Underway<'_> {
             status,
             problem: problem.map(str::to_owned),
             request_id: self.request_id.clone(),
-            read_halves: units.read.halves(),
+            read_halves: units.read.half_count(),
             write_units: units.write.get(),
             began_nanos: ended_nanos.saturating_sub(took_nanos),
             ended_nanos,
@@ -383,7 +385,7 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
     if let Ok(value) = HeaderValue::from_str(&underway.request_id) {
         headers.insert(REQUEST_ID, value);
     }
-    if let Some(value) = underway.trace.as_ref().and_then(TraceContext::header) {
+    if let Some(value) = underway.trace.as_ref().and_then(TraceContext::answer_header) {
         headers.insert(TRACEPARENT, value);
     }
     headers
@@ -394,7 +396,7 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
     if front.over_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, TLS_ONLY);
     }
-    if wants_capacity && let Ok(value) = HeaderValue::from_str(&capacity_text(done.consumed.total())) {
+    if wants_capacity && let Ok(value) = HeaderValue::from_str(&capacity_text(done.consumed.total_units())) {
         headers.insert(HeaderName::from_static("singlet-capacity"), value);
     }
     response
@@ -429,17 +431,17 @@ fn client_of(
         return Ok((None, None));
     };
     let address = peer.address.ip();
-    let client = service.settings.proxies.client(address, &parts.headers);
+    let client = service.settings.proxies.client_address(address, &parts.headers);
     let place = match client == address {
         true => None,
-        false => Some(peer.connections.admit(client).ok_or_else(too_many_at_once)?),
+        false => Some(peer.connections.admit_peer(client).ok_or_else(too_many_at_once)?),
     };
     Ok((Some(counted_as(client)), place))
 }
 
 fn too_many_at_once() -> Problem {
     let detail = "this address has as many requests at once as it may";
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail).header(header::RETRY_AFTER, "1")
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail).with_header(header::RETRY_AFTER, "1")
 }
 
 async fn dispatch(
@@ -459,12 +461,15 @@ async fn dispatch(
     };
     let shows_console = front.console && service.console.get().is_some();
     let own = match path {
-        "/" if reads && surfaces.home => Some(Ok(home::page(&service.systems(), surfaces, shows_console))),
-        "/health" if reads => Some(Ok(assets::text("application/json", "{\"status\":\"alive\"}\n"))),
+        "/" if reads && surfaces.home => Some(Ok(home::home_page(&service.systems(), surfaces, shows_console))),
+        "/health" if reads => Some(Ok(assets::text_response(
+            "application/json",
+            "{\"status\":\"alive\"}\n",
+        ))),
         "/ready" if reads => Some(service.ready().await),
         "/metrics" if reads && surfaces.metrics => {
             let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            Some(Ok(assets::text(media, service.metrics.text())))
+            Some(Ok(assets::text_response(media, service.metrics.text())))
         }
         _ => None,
     };
@@ -474,7 +479,7 @@ async fn dispatch(
     if let Some(console) = service.console.get().filter(|_| front.console && is_of_console(path)) {
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.address);
         let request = ConsoleRequest {
-            by_named_proxy: peer.is_some_and(|peer| service.settings.proxies.contain(peer.ip())),
+            by_named_proxy: peer.is_some_and(|peer| service.settings.proxies.contain_address(peer.ip())),
             parts,
             body,
             peer,
@@ -488,7 +493,7 @@ async fn dispatch(
         let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");
         return DoneRequest::without_cost(Err(missing));
     };
-    let found = system.routes.find(rest, &parts.method);
+    let found = system.routes.find_route(rest, &parts.method);
     let described = surfaces.docs && reads && found.is_none();
     if let Some(response) = described
         .then(|| assets::of_system(&system, rest, &parts.headers))
@@ -516,13 +521,13 @@ async fn dispatch(
         watchers: &service.watchers,
     };
     let mut call = RequestCall::new(&system, surroundings, of);
-    let mut result = call.answer(found, &incoming, body).await;
+    let mut result = call.answer_call(found, &incoming, body).await;
     if let Some((rate, left)) = system.rate.as_ref().zip(call.left) {
         match &mut result {
-            Ok(response) => rate.headers(left, response.headers_mut()),
+            Ok(response) => rate.rate_headers(left, response.headers_mut()),
             Err(problem) => {
                 let mut headers = HeaderMap::new();
-                rate.headers(left, &mut headers);
+                rate.rate_headers(left, &mut headers);
                 problem
                     .extra
                     .headers

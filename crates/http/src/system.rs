@@ -77,7 +77,7 @@ impl System {
             is_rated: rate.is_some(),
             is_proxied: settings.is_proxied,
         };
-        let document = openapi::document(&model, &routes, deployed);
+        let document = openapi::openapi_document(&model, &routes, deployed);
         System {
             name: model.name.clone(),
             prefix: settings.prefix,
@@ -109,12 +109,12 @@ impl System {
     }
 
     /// Where what a write makes can be read: the system's own path, and the path of the row in it.
-    pub(crate) fn location(&self, write: &str) -> Option<(&str, &Location)> {
+    pub(crate) fn row_location(&self, write: &str) -> Option<(&str, &Location)> {
         Some((self.prefix.as_str(), self.locations.get(write)?))
     }
 
     /// The arguments of a write that a patch made.
-    pub(crate) fn patched(&self, write: &str) -> &[Patched] {
+    pub(crate) fn patched_members(&self, write: &str) -> &[Patched] {
         self.patched.get(write).map_or(&[], Vec::as_slice)
     }
 }

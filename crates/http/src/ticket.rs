@@ -33,7 +33,7 @@ struct Ticket {
 
 /// What a ticket belongs to: a path of a system and the parameters of its query, in any order.
 fn belongs(system: &System, path: &str, query: &QueryParameters) -> Vec<u8> {
-    let mut sent: Vec<_> = query.sent().filter(|(name, _)| *name != TICKET).collect();
+    let mut sent: Vec<_> = query.sent_parameters().filter(|(name, _)| *name != TICKET).collect();
     sent.sort_unstable();
     serde_json::to_vec(&("ticket", &system.name, path, sent)).unwrap_or_default()
 }
@@ -47,7 +47,7 @@ pub(crate) fn issue_ticket(
 ) -> Option<HeaderValue> {
     let ticket = Ticket {
         until: now.saturating_add(TICKET_MILLIS),
-        credentials: system.authenticator.credentials(&incoming.headers),
+        credentials: system.authenticator.sent_credentials(&incoming.headers),
     };
     let text = serde_json::to_vec(&ticket).ok()?;
     let sealed = system
@@ -68,9 +68,9 @@ pub(crate) fn redeem_ticket(
     query: &QueryParameters,
     (ticket, now): (&str, i64),
 ) -> Result<HeaderMap, Problem> {
-    let refused = |detail: &str| system.authenticator.refused(detail);
+    let refused = |detail: &str| system.authenticator.credentials_refused(detail);
     let no_longer = || refused("the ticket is not good for this, or no longer");
-    if !system.authenticator.credentials(&incoming.headers).is_empty() {
+    if !system.authenticator.sent_credentials(&incoming.headers).is_empty() {
         return Err(refused("a ticket comes without other credentials"));
     }
     if ticket.len() > TICKET_BYTES_MAX {

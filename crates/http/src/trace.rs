@@ -65,7 +65,7 @@ impl TraceContext {
     }
 
     /// The header of the answer, where the client sent one.
-    pub(crate) fn header(&self) -> Option<HeaderValue> {
+    pub(crate) fn answer_header(&self) -> Option<HeaderValue> {
         self.parent?;
         let (trace, span, flags) = (self.trace, self.span, self.flags);
         HeaderValue::from_str(&format!("00-{trace:032x}-{span:016x}-{flags:02x}")).ok()

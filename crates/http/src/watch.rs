@@ -95,7 +95,7 @@ impl Watchers {
     }
 
     fn enter(&self, client: Option<IpAddr>) -> Result<WatcherSlot, Problem> {
-        let of_client = client.map(|client| self.by_client.admit(client).ok_or_else(too_many_watched));
+        let of_client = client.map(|client| self.by_client.admit_peer(client).ok_or_else(too_many_watched));
         let of_client = of_client.transpose()?;
         let before = self.now.fetch_add(1, Ordering::Relaxed);
         let place = WatcherSlot {
@@ -119,7 +119,7 @@ impl Drop for WatcherSlot {
 
 fn too_many_watched() -> Problem {
     let detail = format!("this address watches {WATCHERS_PER_CLIENT_MAX} lists, and no more at once");
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail).header(header::RETRY_AFTER, "1")
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail).with_header(header::RETRY_AFTER, "1")
 }
 
 /// What a request asks for.
@@ -271,13 +271,13 @@ impl Watching {
             return self.read_alone(watched).await.map(Arc::new);
         };
         let engine = &self.system.engine;
-        engine.admits(&self.read, &self.request.caller, self.clock.now())?;
+        engine.admits_caller(&self.read, &self.request.caller, self.clock.now())?;
         shared.read_since(woken, || self.read_alone(watched)).await
     }
 
     async fn read_alone(&self, watched: &Watched) -> Result<WatchedRows, RuntimeError> {
-        let _place = self.admission.enter().map_err(|_| RuntimeError::NoRoom)?;
-        let memory = Arc::new(self.admission.hold()) as Arc<dyn Memory>;
+        let _place = self.admission.enter_request().map_err(|_| RuntimeError::NoRoom)?;
+        let memory = Arc::new(self.admission.hold_bytes()) as Arc<dyn Memory>;
         let engine = &self.system.engine;
         let request = Request {
             now: self.clock.now(),
@@ -302,7 +302,7 @@ impl Watching {
 
     /// Who calls, by the same credentials, now.
     async fn is_still_known(&self) -> bool {
-        let caller: Result<Caller, Problem> = self.system.authenticator.caller(&self.headers).await;
+        let caller: Result<Caller, Problem> = self.system.authenticator.request_caller(&self.headers).await;
         caller.is_ok_and(|caller| caller == self.request.caller)
     }
 }
@@ -337,7 +337,7 @@ impl Watcher {
                 () = self.ending.cancelled() => return None,
                 // Another model may show it to others: who watches comes back and is judged by that one.
                 () = self.watching.system.replaced.cancelled() => return None,
-                more = self.heard.concerned(|change| {
+                more = self.heard.next_concerned(|change| {
                     let concerns = concerns(watched, engine, change);
                     if concerns && let Some(row) = &change.after {
                         instants.extend(watched.instants_of(engine, row, now));

@@ -31,7 +31,7 @@ pub(crate) enum TypeText {
 }
 
 impl TypeText {
-    pub(crate) fn plain(text: &str) -> Self {
+    pub(crate) fn plain_type(text: &str) -> Self {
         TypeText::Plain(text.to_owned())
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn type_of(name: &str, values: &[&Value], simple: bool) -> TypeText {
     }
     let narrow = narrow_types().into_iter().filter(|_| !simple);
     let found = narrow.chain(plain_types()).find(|(_, ty)| holds_all(values, ty));
-    TypeText::plain(found.map_or("json", |(text, _)| text))
+    TypeText::plain_type(found.map_or("json", |(text, _)| text))
 }
 
 fn holds_all(values: &[&Value], ty: &Type) -> bool {

@@ -64,7 +64,7 @@ pub(crate) struct Drafting<'s> {
 }
 
 impl Drafting<'_> {
-    pub(crate) fn draft(&self, kind: &Kind<'_>, effort: Effort) -> DraftEntity {
+    pub(crate) fn draft_entity(&self, kind: &Kind<'_>, effort: Effort) -> DraftEntity {
         let (mut columns, stored) = self.columns(kind);
         let words = self.words(kind, &columns);
         let mut entity = DraftEntity {
@@ -82,7 +82,7 @@ impl Drafting<'_> {
             let source = self.source(&columns, &words);
             let parts = column
                 .filter(|_| key.key_type == KeyType::String && effort < Effort::OwnKeys)
-                .and_then(|column| source.template(&texts(column), true))
+                .and_then(|column| source.key_template(&texts(column), true))
                 .filter(|parts| !matches!(parts.as_slice(), [DraftPart::Unknown(_)] | []));
             match parts {
                 Some(parts) => {
@@ -117,7 +117,7 @@ impl Drafting<'_> {
             let mut attribute = attribute(name, column, effort, padded.get(name).copied());
             // What expires rows is an instant, whatever else its numbers could be.
             if self.spec.ttl.as_ref() == Some(stored.get(name).unwrap_or(name)) {
-                attribute.ty = TypeText::plain("seconds");
+                attribute.ty = TypeText::plain_type("seconds");
             }
             attribute.key_only = key_only.contains_key(name);
             attribute.stored = stored.get(name).cloned();
@@ -201,7 +201,7 @@ impl Drafting<'_> {
                 continue;
             }
             let parts = (key.key_type == KeyType::String && effort < Effort::OwnIndexKeys)
-                .then(|| source.template(&texts(column), false))
+                .then(|| source.key_template(&texts(column), false))
                 .flatten()
                 .filter(|parts| is_always_there(parts, source.columns, column));
             match parts {
@@ -243,7 +243,7 @@ fn is_attribute_name(name: &str) -> bool {
         "singlet: 1\nname: probe\ntable: {{name: probe, key: {{partition: \"$probe\"}}, type: none}}\nentities:\n  Probe:\n    attributes: {{{name}: json, \
          probe_key: string}}\n    key: {{$probe: \"{{probe_key}}\"}}\n"
     );
-    let found = singlet_model::load(&Source::new("model.yaml", text)).diagnostics;
+    let found = singlet_model::load_source(&Source::new("model.yaml", text)).diagnostics;
     !found.has_errors()
 }
 

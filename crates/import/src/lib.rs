@@ -24,6 +24,6 @@ mod templates;
 mod workbench;
 
 pub use claims::NotClaimed;
-pub use proposal::{Proposal, ProposedEntity, propose};
+pub use proposal::{Proposal, ProposedEntity, propose_model};
 pub use sample::{Sample, SampleOptions, sample_table};
 pub use workbench::{WorkbenchError, WorkbenchTable, read_workbench};

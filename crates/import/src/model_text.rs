@@ -92,7 +92,7 @@ fn billing_text(spec: &TableSpec) -> String {
         return "on_demand".to_owned();
     };
     let global = spec.indexes.iter().filter(|index| index.kind == IndexKind::Global);
-    let units = global.filter_map(|index| match index.billing(spec.billing) {
+    let units = global.filter_map(|index| match index.index_billing(spec.billing) {
         Billing::Provisioned {
             read_units,
             write_units,

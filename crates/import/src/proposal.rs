@@ -27,12 +27,12 @@ pub struct Proposal {
 
 impl Proposal {
     /// How many items are rows of the model, each of which encodes back as it is.
-    pub fn claimed(&self) -> usize {
+    pub fn claimed_count(&self) -> usize {
         self.entities.iter().map(|entity| entity.claimed).sum()
     }
 
     /// How many items are not.
-    pub fn unclaimed(&self) -> usize {
+    pub fn unclaimed_count(&self) -> usize {
         self.not_claimed.iter().map(|group| group.count).sum()
     }
 }
@@ -59,7 +59,7 @@ struct Settled<'a> {
 }
 
 /// Proposes a model for a table.
-pub fn propose(name: &str, spec: &TableSpec, items: &[Item]) -> Proposal {
+pub fn propose_model(name: &str, spec: &TableSpec, items: &[Item]) -> Proposal {
     let Some(kinds) = kinds_of(spec, items) else {
         return Proposal {
             text: String::new(),
@@ -142,7 +142,7 @@ impl<'a> Proposing<'_, 'a> {
         };
         let mut best: Option<(usize, DraftEntity)> = None;
         for effort in EFFORTS {
-            let draft = drafting.draft(kind, effort);
+            let draft = drafting.draft_entity(kind, effort);
             let Some(model) = loaded(&model_text(&self.table, &[&draft])) else {
                 continue;
             };
@@ -236,7 +236,7 @@ fn masked_token(at: usize, token: &str) -> String {
 
 /// The model of a text, where the language finds nothing wrong with it.
 fn loaded(text: &str) -> Option<Model> {
-    let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text.to_owned()));
     loaded.model.filter(|_| !loaded.diagnostics.has_errors())
 }
 

@@ -78,11 +78,11 @@ pub async fn sample_table(store: &dyn Store, table: &str, options: &SampleOption
                 start,
                 ..ScanRequest::default()
             };
-            pacer.wait().await;
+            pacer.wait_until_paid().await;
             let page = store.scan(&request).await?;
-            let units = page.consumed.total();
-            let units = units.read.halves() as f64 / 2.0;
-            pacer.took(units);
+            let units = page.consumed.total_units();
+            let units = units.read.half_count() as f64 / 2.0;
+            pacer.note_taken(units);
             sample.units += units;
             sample.items.extend(page.items);
             match page.last_key {

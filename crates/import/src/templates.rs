@@ -69,7 +69,7 @@ pub(crate) struct KeySource<'c, 'a> {
 
 impl KeySource<'_, '_> {
     /// The template of a key attribute, from the texts that items have there.
-    pub(crate) fn template(&self, keys: &[Option<&str>], allows_unknown: bool) -> Option<Vec<DraftPart>> {
+    pub(crate) fn key_template(&self, keys: &[Option<&str>], allows_unknown: bool) -> Option<Vec<DraftPart>> {
         let delimiter = self.delimiter.character();
         let split = keys.iter().map(|key| key.map(|key| key.split(delimiter).collect()));
         let split: Vec<Option<Vec<&str>>> = split.collect();
@@ -169,7 +169,7 @@ impl KeySource<'_, '_> {
         let cut = cuts.first().copied().unwrap_or(0);
         let values = after(cut).into_iter().map(|value| {
             let value = value?;
-            Some(self.delimiter.unescaped(value).unwrap_or_else(|| value.to_owned()))
+            Some(self.delimiter.unescaped_text(value).unwrap_or_else(|| value.to_owned()))
         });
         let text = DraftPart::Text(prefix.get(..cut)?.to_owned());
         Some(vec![text, DraftPart::Unknown(values.collect())])
@@ -230,7 +230,7 @@ impl KeySource<'_, '_> {
     }
 
     fn is_escaped(&self, text: &str, own: &str) -> bool {
-        !own.is_empty() && (text == own || text.len() > own.len()) && self.delimiter.escaped(own) == text
+        !own.is_empty() && (text == own || text.len() > own.len()) && self.delimiter.escaped_text(own) == text
     }
 
     /// Whether a text is a word that labels keys, and no value of a row.

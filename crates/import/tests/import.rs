@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use singlet_face::Company;
-use singlet_import::{Proposal, SampleOptions, propose, read_workbench, sample_table};
+use singlet_import::{Proposal, SampleOptions, propose_model, read_workbench, sample_table};
 use singlet_item::{Item, Number, Value};
 use singlet_model::model::{Entity, KeyTemplate};
 use singlet_model::{Model, Source};
@@ -36,7 +36,7 @@ const ALL: SampleOptions = SampleOptions {
 };
 
 fn loaded(text: &str) -> Model {
-    let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text.to_owned()));
     assert!(
         !loaded.diagnostics.has_errors(),
         "{text}\n{:?}",
@@ -99,7 +99,7 @@ fn templates(entity: &Entity) -> BTreeSet<(String, String)> {
     let of_indexes = entity
         .index
         .iter()
-        .flat_map(|entry| entry.choices())
+        .flat_map(|entry| entry.key_choices())
         .flat_map(|choice| &choice.keys);
     let shown = |key: &KeyTemplate| (key.attribute.clone(), key.text.clone());
     entity.key_templates().chain(of_indexes).map(shown).collect()
@@ -110,8 +110,8 @@ async fn the_five_systems_are_found_again() {
     let (mut entities, mut found_entities, mut known, mut found) = (0, 0, 0, 0);
     for name in ["todo", "wardrobe", "country", "booking", "ecobid"] {
         let (model, spec, items) = system(name).await;
-        let proposal = propose(name, &spec, &items);
-        let claimed = proposal.claimed();
+        let proposal = propose_model(name, &spec, &items);
+        let claimed = proposal.claimed_count();
         assert!(encoded_back(&proposal, &items) >= claimed, "{name}\n{}", proposal.text);
         let proposed = loaded(&proposal.text);
         let told = model.table.type_attribute.as_ref();
@@ -139,7 +139,7 @@ async fn the_five_systems_are_found_again() {
         for group in &proposal.not_claimed {
             eprintln!("  {group:?}");
         }
-        let unclaimed = proposal.unclaimed();
+        let unclaimed = proposal.unclaimed_count();
         assert_eq!(claimed + unclaimed + proposal.own, items.len(), "{name}");
         assert!(
             unclaimed * 50 <= items.len(),
@@ -174,9 +174,9 @@ fn usual_spec() -> TableSpec {
 }
 
 fn all_claimed(spec: &TableSpec, items: &[Item]) -> Proposal {
-    let proposal = propose("orders", spec, items);
+    let proposal = propose_model("orders", spec, items);
     assert_eq!(
-        proposal.claimed(),
+        proposal.claimed_count(),
         items.len(),
         "{:?}\n{}",
         proposal.not_claimed,
@@ -250,8 +250,8 @@ fn no_value_of_a_row_is_in_the_model() {
 
 #[test]
 fn a_table_of_no_rows_and_of_one() {
-    let proposal = propose("orders", &usual_spec(), &[]);
-    assert_eq!((proposal.claimed(), proposal.unclaimed()), (0, 0));
+    let proposal = propose_model("orders", &usual_spec(), &[]);
+    assert_eq!((proposal.claimed_count(), proposal.unclaimed_count()), (0, 0));
     assert!(proposal.text.contains("name: Orders"), "{}", proposal.text);
     let proposal = all_claimed(&usual_spec(), &[order(1, 1)]);
     assert!(!proposal.text.contains("c-1"), "{}", proposal.text);
@@ -332,9 +332,9 @@ fn empty_texts_nulls_and_large_items() {
     all_claimed(&usual_spec(), &[empty, large, deep]);
     let mut null = order(1, 4);
     null.insert("note".to_owned(), Value::Null);
-    let proposal = propose("orders", &usual_spec(), &[order(1, 5), null]);
+    let proposal = propose_model("orders", &usual_spec(), &[order(1, 5), null]);
     assert_eq!(
-        (proposal.claimed(), proposal.unclaimed()),
+        (proposal.claimed_count(), proposal.unclaimed_count()),
         (1, 1),
         "{:?}",
         proposal.not_claimed
@@ -348,9 +348,9 @@ fn empty_texts_nulls_and_large_items() {
 fn what_is_unlike_the_others_is_listed_with_its_key_masked() {
     let mut items: Vec<Item> = (0..40).map(|at| order(at % 7, at)).collect();
     items[3].insert("customerId".to_owned(), text("somebody else"));
-    let proposal = propose("orders", &usual_spec(), &items);
+    let proposal = propose_model("orders", &usual_spec(), &items);
     assert_eq!(
-        (proposal.claimed(), proposal.unclaimed()),
+        (proposal.claimed_count(), proposal.unclaimed_count()),
         (39, 1),
         "{:?}",
         proposal.not_claimed
@@ -366,9 +366,9 @@ fn what_is_unlike_the_others_is_listed_with_its_key_masked() {
 fn names_that_begin_with_a_dollar_are_not_passed_over() {
     let mut items = vec![order(1, 1), order(1, 2)];
     items[0].insert("$by".to_owned(), text("x"));
-    let proposal = propose("orders", &usual_spec(), &items);
+    let proposal = propose_model("orders", &usual_spec(), &items);
     assert_eq!(
-        (proposal.claimed(), proposal.unclaimed()),
+        (proposal.claimed_count(), proposal.unclaimed_count()),
         (1, 1),
         "{:?}",
         proposal.not_claimed
@@ -378,9 +378,9 @@ fn names_that_begin_with_a_dollar_are_not_passed_over() {
         ("SK", text("$")),
         ("$epoch", number(1)),
     ]));
-    let proposal = propose("orders", &usual_spec(), &items);
+    let proposal = propose_model("orders", &usual_spec(), &items);
     assert_eq!(
-        (proposal.claimed(), proposal.unclaimed(), proposal.own),
+        (proposal.claimed_count(), proposal.unclaimed_count(), proposal.own),
         (2, 0, 1),
         "{:?}",
         proposal.not_claimed

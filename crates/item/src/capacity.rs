@@ -32,7 +32,7 @@ impl ReadUnits {
     }
 
     /// The count of halves.
-    pub fn halves(self) -> u64 {
+    pub fn half_count(self) -> u64 {
         self.halves
     }
 }
@@ -200,7 +200,7 @@ pub enum IndexWrite {
 impl IndexWrite {
     /// What happens to an index whose key attributes are `key` when an item changes, given what the
     /// index projects of it before and after. An entry that lacks a key attribute is not in the index.
-    pub fn between(before: Option<&Item>, after: Option<&Item>, key: &[&str]) -> Self {
+    pub fn between_items(before: Option<&Item>, after: Option<&Item>, key: &[&str]) -> Self {
         let entry = |item: Option<&Item>| {
             item.filter(|item| key.iter().all(|name| item.contains_key(*name)))
                 .cloned()
@@ -232,7 +232,7 @@ impl IndexWrite {
     }
 
     /// What it costs. A transaction does not double it.
-    pub fn units(self) -> WriteUnits {
+    pub fn write_units(self) -> WriteUnits {
         let units = |bytes| WriteUnits::new(blocks(bytes, WRITE_UNIT_BYTES));
         match self {
             Self::Absent | Self::Unchanged => WriteUnits::ZERO,
@@ -269,7 +269,7 @@ mod tests {
     fn a_get_rounds_up_to_four_kilobytes() {
         let halves = |bytes| {
             [Consistency::Eventual, Consistency::Strong, Consistency::Transactional]
-                .map(|consistency| get_units(bytes, consistency).halves())
+                .map(|consistency| get_units(bytes, consistency).half_count())
         };
         assert_eq!(halves(0), [1, 2, 4]);
         assert_eq!(halves(4096), [1, 2, 4]);
@@ -306,7 +306,7 @@ mod tests {
         };
         let keyless = Item::from([("v".to_owned(), Value::from("x"))]);
         let (small, large, moved) = (entry("a", 10), entry("a", 2000), entry("b", 2000));
-        let units = |before, after| IndexWrite::between(before, after, &["k"]).units().get();
+        let units = |before, after| IndexWrite::between_items(before, after, &["k"]).write_units().get();
         assert_eq!(units(None, None), 0);
         assert_eq!(units(Some(&keyless), None), 0);
         assert_eq!(units(Some(&keyless), Some(&large)), 2);

@@ -1,7 +1,7 @@
 //! The text of keys: how values become keys and come back, how keys sort, and which keys can be equal.
 //!
-//! - A [`Template`] is a sequence of [`Part`]s. [`Template::encode`] and [`Template::decode`] go from values to keys and
-//!   back, [`Template::order`] says whether keys sort as values do.
+//! - A [`Template`] is a sequence of [`Part`]s. [`Template::encode_key`] and [`Template::decode_key`] go from values to keys and
+//!   back, [`Template::order_after`] says whether keys sort as values do.
 //! - A [`Variable`] has a [`Domain`], the values that it may take, and a [`Form`], how a value stands in the text. Where
 //!   values contain the [`Delimiter`] it is escaped, so that no value can forge a part or an entity.
 //! - [`collision`] decides whether the keys of two entities can be equal, [`ambiguity`] whether one entity's values can
@@ -20,8 +20,8 @@ mod encoding;
 mod languages;
 mod template;
 
-pub use deciding::ambiguity::{ambiguity, ambiguity_within};
-pub use deciding::collision::{Verdict, Witness, collide, collision, collision_within};
+pub use deciding::ambiguity::{ambiguity_within, decide_ambiguity};
+pub use deciding::collision::{Verdict, Witness, colliding_values, collision_within, decide_collision};
 pub use deciding::effort::Effort;
 pub use decoding::decode::DecodeError;
 pub use encoding::character_map::{lower_case, upper_case};

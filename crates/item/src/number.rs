@@ -103,11 +103,13 @@ impl Number {
 
     /// The number as an unsigned integer of 64 bits, if it is one.
     pub fn to_u64(self) -> Option<u64> {
-        u64::try_from(self.scaled(0)?).ok().filter(|_| !self.is_negative())
+        u64::try_from(self.scaled_magnitude(0)?)
+            .ok()
+            .filter(|_| !self.is_negative())
     }
 
     /// The magnitude times ten to the power of `decimals`, if that is an integer of at most 38 digits.
-    pub(crate) fn scaled(self, decimals: u8) -> Option<u128> {
+    pub(crate) fn scaled_magnitude(self, decimals: u8) -> Option<u128> {
         let shift = u32::try_from(self.exponent + i16::from(decimals)).ok()?;
         let scaled = self.magnitude().checked_mul(power_of_ten(shift)?)?;
         (digits_of(scaled) <= Self::DIGITS_MAX).then_some(scaled)

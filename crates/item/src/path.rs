@@ -43,7 +43,7 @@ impl Path {
 
     /// The element `index` of the list at this path.
     #[must_use]
-    pub fn index(mut self, index: usize) -> Self {
+    pub fn list_element(mut self, index: usize) -> Self {
         self.segments.push(Segment::Index(index));
         self
     }
@@ -54,7 +54,7 @@ impl Path {
     }
 
     /// The steps below the attribute.
-    pub fn segments(&self) -> &[Segment] {
+    pub fn inner_segments(&self) -> &[Segment] {
         &self.segments
     }
 }

@@ -48,7 +48,7 @@ struct BaseEngine {
 
 impl Base {
     /// Makes a base with `rows`, in their order, as of commit `number`. It has its name, durably, once it is whole.
-    pub(crate) fn create(
+    pub(crate) fn create_base(
         disk: &dyn Disk,
         generation: u64,
         rows: impl Iterator<Item = Result<(Key, Value)>>,
@@ -111,12 +111,12 @@ impl Base {
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Value>> {
         let found = reading(|| {
             let found = self.rows.get(key).map_err(broken)?;
-            Ok(found.map(|value| Value::copied(value.value())))
+            Ok(found.map(|value| Value::copy_of(value.value())))
         });
         found.inspect_err(|error| note_damage(&self.engine.stopped, error))
     }
 
-    pub(crate) fn range(&self, bounds: Bounds<'_>) -> Result<BaseRange> {
+    pub(crate) fn range_rows(&self, bounds: Bounds<'_>) -> Result<BaseRange> {
         let rows = reading(|| self.rows.range::<&[u8]>(bounds).map_err(broken));
         let rows = rows.inspect_err(|error| note_damage(&self.engine.stopped, error))?;
         Ok(BaseRange {
@@ -250,7 +250,7 @@ impl BaseRange {
             };
             let Some(row) = row else { return Ok(None) };
             let (key, value) = row.map_err(broken)?;
-            Ok(Some((Key::copied(key.value()), Value::copied(value.value()))))
+            Ok(Some((Key::copy_of(key.value()), Value::copy_of(value.value()))))
         });
         row.inspect_err(|error| note_damage(&self.stopped, error))
     }

@@ -17,7 +17,7 @@ impl Bytes {
         self.0
     }
 
-    pub(crate) fn copied(bytes: &[u8]) -> Self {
+    pub(crate) fn copy_of(bytes: &[u8]) -> Self {
         Self(bytes.into())
     }
 }

@@ -82,7 +82,7 @@ impl Checkpoints {
     /// Without it a writer that comes faster than the base takes its changes would fill its memory and then stand still until
     /// the end of the checkpoint. Half of the memory is for bursts; the other half is to last as long as the last
     /// checkpoint took.
-    pub(crate) fn pause(&self, filled: f64) -> Duration {
+    pub(crate) fn writer_pause(&self, filled: f64) -> Duration {
         let state = self.lock();
         let Some(began) = state.began else {
             return Duration::ZERO;
@@ -150,7 +150,7 @@ impl Checkpoints {
         let mut state = self.lock();
         loop {
             let paused = || shared.pauses().base.reason();
-            if let Some(reason) = shared.stopped().or_else(paused) {
+            if let Some(reason) = shared.stop_reason().or_else(paused) {
                 return Err(reason);
             }
             if !state.frozen {
@@ -229,7 +229,7 @@ fn wrote(shared: &Shared, durable: &Durable, written: Result<()>) {
             durable.checkpoints.lack_room(&error);
         }
         Err(error) => {
-            shared.stop(error);
+            shared.stop_writes(error);
             durable.checkpoints.finish();
         }
         Ok(()) => {
@@ -247,14 +247,14 @@ fn wrote(shared: &Shared, durable: &Durable, written: Result<()>) {
 /// **Invariant:** a base that holds some parts has the number of before, and shows nothing wrong: the layer over it decides for
 /// every key of every part, and an opening reads all of them again from the log.
 fn write_frozen(shared: &Shared, durable: &Durable) -> Result<()> {
-    let Some(frozen) = shared.published().frozen.clone() else {
+    let Some(frozen) = shared.published_layers().frozen.clone() else {
         return Ok(());
     };
     let part_bytes = durable.options.memory_bytes / CHECKPOINT_PARTS;
     let mut changes = frozen.changes.iter().peekable();
     loop {
         // Nothing else of what is shown is held: it would keep the pages that this part replaces.
-        let Some(base) = shared.published().base.clone() else {
+        let Some(base) = shared.published_layers().base.clone() else {
             return Ok(());
         };
         let part = take_part(&mut changes, part_bytes);
@@ -262,7 +262,7 @@ fn write_frozen(shared: &Shared, durable: &Durable) -> Result<()> {
         let number = if is_last { frozen.number } else { base.number };
         let written = Arc::new(base.write(part, number)?);
         drop(base);
-        shared.publish(|shown| {
+        shared.publish_change(|shown| {
             shown.base = Some(written);
             if is_last {
                 shown.frozen = None;
@@ -307,9 +307,9 @@ fn remove_segments(durable: &Durable, number: u64) -> std::io::Result<()> {
 /// Writes what is frozen and the rows of the base to a new file, which takes its place: the engine of the old one has seen a write
 /// fail, and writes nothing any more.
 fn write_anew(shared: &Shared, durable: &Durable) -> Result<()> {
-    let frozen = shared.published().frozen.clone();
+    let frozen = shared.published_layers().frozen.clone();
     replace_base(shared, durable, frozen.as_ref())?;
-    let number = shared.published().base.as_ref().map_or(0, |base| base.number);
+    let number = shared.published_layers().base.as_ref().map_or(0, |base| base.number);
     // What cannot be removed now is removed later, or at the next opening.
     if remove_segments(durable, number).is_ok() {
         durable.log_bytes.removed_all_but_current();
@@ -319,7 +319,7 @@ fn write_anew(shared: &Shared, durable: &Durable) -> Result<()> {
 
 /// Writes the rows of the base to a new file, which takes its place.
 fn compact(shared: &Shared, durable: &Durable) -> Result<()> {
-    if let Some(stopped) = shared.stopped() {
+    if let Some(stopped) = shared.stop_reason() {
         return Err(stopped);
     }
     if let Some(paused) = shared.pauses().base.reason() {
@@ -329,22 +329,22 @@ fn compact(shared: &Shared, durable: &Durable) -> Result<()> {
 }
 
 fn replace_base(shared: &Shared, durable: &Durable, frozen: Option<&Arc<Frozen>>) -> Result<()> {
-    let shown = shared.published();
+    let shown = shared.published_layers();
     let Some(base) = &shown.base else { return Ok(()) };
     let disk = &*durable.disk;
     let generation = base.generation() + 1;
     let bounds = (Bound::Unbounded, Bound::Unbounded);
     let above = frozen.map(|frozen| LayerRows::Memory(frozen.changes.range::<_, [u8]>(bounds)));
-    let all = LayerRows::Base(base.range(bounds)?);
+    let all = LayerRows::Base(base.range_rows(bounds)?);
     let rows = Range::new(Direction::Forward, above.into_iter().chain([all]));
     let number = frozen.map_or(base.number, |frozen| frozen.number);
-    let created = Base::create(disk, generation, rows, number)
-        .and_then(|()| Base::open(disk, generation, durable.options.cache_bytes, shared.stopping()));
+    let created = Base::create_base(disk, generation, rows, number)
+        .and_then(|()| Base::open(disk, generation, durable.options.cache_bytes, shared.stopped_bases()));
     let written = match created {
         Ok(written) => Arc::new(written),
         Err(error) => return Err(undo_compaction(shared, durable, generation, error)),
     };
-    shared.publish(|shown| {
+    shared.publish_change(|shown| {
         shown.base = Some(written);
         if frozen.is_some() {
             shown.frozen = None;
@@ -360,7 +360,7 @@ fn undo_compaction(shared: &Shared, durable: &Durable, generation: u64, error: E
     let name = base::base_name(generation);
     let named = durable.disk.names().map_or(true, |names| names.contains(&name));
     if named {
-        shared.stop(error.clone());
+        shared.stop_writes(error.clone());
         return error;
     }
     let _ = durable.disk.remove(&disk::unfinished_name(&name));

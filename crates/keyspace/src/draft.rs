@@ -49,12 +49,12 @@ impl<'l> Draft<'l> {
     }
 
     /// Gives a key a value.
-    pub fn put(&mut self, key: impl Into<Arc<[u8]>>, value: impl Into<Arc<[u8]>>) -> Result<()> {
+    pub fn put_row(&mut self, key: impl Into<Arc<[u8]>>, value: impl Into<Arc<[u8]>>) -> Result<()> {
         self.change(key.into(), Some(value.into()))
     }
 
     /// Removes a key, if it is there.
-    pub fn delete(&mut self, key: impl Into<Arc<[u8]>>) -> Result<()> {
+    pub fn delete_row(&mut self, key: impl Into<Arc<[u8]>>) -> Result<()> {
         self.change(key.into(), None)
     }
 

@@ -67,7 +67,7 @@ impl Error {
     }
 
     /// Why no writes are taken, in words that name no place: what may be told to anybody.
-    pub fn told(&self) -> Option<&'static str> {
+    pub fn told_publicly(&self) -> Option<&'static str> {
         self.told
     }
 

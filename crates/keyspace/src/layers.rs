@@ -66,7 +66,7 @@ impl Layers {
         let frozen = self.frozen.as_ref().map(|frozen| &frozen.changes);
         let memory = std::iter::once(&self.active).chain(frozen);
         let memory = memory.map(|changes| LayerRows::Memory(changes.range::<_, [u8]>(bounds)));
-        let base = self.base.as_ref().map(|base| base.range(bounds));
+        let base = self.base.as_ref().map(|base| base.range_rows(bounds));
         match base.transpose() {
             Ok(base) => Range::new(
                 direction,
@@ -77,7 +77,7 @@ impl Layers {
     }
 
     /// Changes a key. That it was deleted is remembered where something beneath may hold it.
-    pub(crate) fn change(&mut self, key: Arc<[u8]>, value: Known) {
+    pub(crate) fn change_key(&mut self, key: Arc<[u8]>, value: Known) {
         let key_bytes = key.len();
         let before = if value.is_some() || self.base.is_some() {
             self.active_bytes += row_bytes(key_bytes, &value);
@@ -91,7 +91,7 @@ impl Layers {
     }
 
     /// Begins a new layer of changes over those so far.
-    pub(crate) fn freeze(&mut self) {
+    pub(crate) fn freeze_changes(&mut self) {
         self.frozen = Some(Arc::new(Frozen {
             changes: std::mem::take(&mut self.active),
             bytes: std::mem::take(&mut self.active_bytes),

@@ -139,7 +139,7 @@ impl Keyspace {
     /// # Errors
     ///
     /// Where a process has it open, where it holds no space, and what of it is damaged.
-    pub fn inspect(folder: &Path, options: Options) -> Result<Self> {
+    pub fn open_to_inspect(folder: &Path, options: Options) -> Result<Self> {
         let opened = Overlay::open(folder);
         let overlay =
             opened.map_err(|error| Error::io(&folder.display().to_string(), "cannot look at the key space", &error))?;
@@ -173,7 +173,7 @@ impl Keyspace {
 
     /// The newest durable state. It takes one pointer, waits for no writer and stops none.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(self.shared.published())
+        Snapshot::new(self.shared.published_layers())
     }
 
     /// Runs `work` as one commit. It waits in the queue from the call on, whether the answer is awaited or not; the
@@ -201,12 +201,12 @@ impl Keyspace {
         E: From<Error> + Send + 'static,
     {
         let (job, answer) = Job::new(bytes, work);
-        let refused = match self.shared.stopped() {
+        let refused = match self.shared.stop_reason() {
             Some(stopped) => Err((job, stopped)),
             None => self.shared.queue.push(job),
         };
         match refused {
-            Err((job, error)) => job.refuse(&error),
+            Err((job, error)) => job.refuse_job(&error),
             Ok(()) if self.threads.is_none() => self.shared.run_waiting(),
             Ok(()) => {}
         }
@@ -262,7 +262,7 @@ impl Keyspace {
 
     /// How much it takes now.
     pub fn size(&self) -> Result<Size> {
-        let shown = self.shared.published();
+        let shown = self.shared.published_layers();
         let frozen_bytes = shown.frozen.as_ref().map_or(0, |frozen| frozen.bytes);
         let base_bytes = shown.base.as_ref().map_or(Ok(0), |base| base.bytes());
         Ok(Size {

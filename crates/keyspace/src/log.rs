@@ -48,7 +48,7 @@ struct GroupFrame {
 
 impl Log {
     /// Makes the segment whose first commit is `first`.
-    pub(crate) fn create(disk: &dyn Disk, first: u64) -> Result<Self> {
+    pub(crate) fn create_segment(disk: &dyn Disk, first: u64) -> Result<Self> {
         let failed = |error| Error::io(&disk.name(), "cannot begin a new segment of the log", &error);
         let salt = std::hash::RandomState::new().build_hasher().finish();
         let name = segment_name(first);
@@ -76,13 +76,13 @@ impl Log {
         self.end
     }
 
-    /// How many bytes wait for [`Log::append`].
+    /// How many bytes wait for [`Log::append_frame`].
     pub(crate) fn frame_bytes(&self) -> usize {
         self.frame.bytes.len()
     }
 
     /// Adds a commit to the frame that is written next.
-    pub(crate) fn add(&mut self, number: u64, changes: &WorkChanges) {
+    pub(crate) fn add_commit(&mut self, number: u64, changes: &WorkChanges) {
         let frame = &mut self.frame;
         if frame.commits == 0 {
             frame.first = number;
@@ -116,11 +116,11 @@ impl Log {
         self.frame.first = 0;
         self.frame.bytes.clear();
         self.frame.bytes.resize(FRAME_HEAD_BYTES + ROOM_PROBE_BYTES, 0);
-        self.append(disk)
+        self.append_frame(disk)
     }
 
     /// Writes the frame and makes it durable. Where that fails, the frame is gone.
-    pub(crate) fn append(&mut self, disk: &dyn Disk) -> Result<()> {
+    pub(crate) fn append_frame(&mut self, disk: &dyn Disk) -> Result<()> {
         let appended = self.write_frame(disk);
         self.drop_frame();
         appended

@@ -66,8 +66,8 @@ fn create(
     rows: impl Iterator<Item = Result<(Key, Value)>>,
     number: u64,
 ) -> Result<()> {
-    Base::create(disk, generation, rows, number)?;
-    Log::create(disk, number + 1)?;
+    Base::create_base(disk, generation, rows, number)?;
+    Log::create_segment(disk, number + 1)?;
     let text = format!("{FORMAT_TEXT}{FORMAT}\n");
     disk::create_whole(disk, FORMAT_FILE, text.as_bytes(), SyncPoint::FormatCreated)
         .and_then(|_| disk.sync_entries(SyncPoint::FormatEntry))
@@ -198,7 +198,7 @@ fn read_log(disk: &dyn Disk, layers: &mut Layers) -> Result<Log> {
         let bytes = disk::read_all(&*file).map_err(|error| failed(disk, &error))?;
         let length = bytes.len() as u64;
         let segment = ReplayedSegment::new(*first, bytes)?;
-        let end = segment.apply(layers, first == last)?;
+        let end = segment.apply_commits(layers, first == last)?;
         if first == last {
             if end < length {
                 file.set_len(end).map_err(|error| failed(disk, &error))?;

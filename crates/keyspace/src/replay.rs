@@ -50,7 +50,7 @@ impl ReplayedSegment {
     /// Adds all commits after that of `layers`, and answers where the last whole frame ends.
     ///
     /// What follows it may be torn only in the segment that was written to last.
-    pub(crate) fn apply(&self, layers: &mut Layers, last: bool) -> Result<u64> {
+    pub(crate) fn apply_commits(&self, layers: &mut Layers, last: bool) -> Result<u64> {
         let mut at = SEGMENT_HEAD_BYTES;
         while let Some(frame) = self.frame(at) {
             self.apply_frame(&frame, at, layers)?;
@@ -77,7 +77,7 @@ impl ReplayedSegment {
             for _ in 0..changes {
                 let (key, value) = body.change().ok_or_else(|| self.damaged(at))?;
                 if number == next {
-                    layers.change(key.into(), value.map(Arc::from));
+                    layers.change_key(key.into(), value.map(Arc::from));
                 }
             }
             layers.number = layers.number.max(number);

@@ -1,7 +1,7 @@
 //! What the threads of a space share: the state that is shown, the queue, the writer, and why writes are not taken.
 //!
 //! **Invariant: what is shown changes as a whole.** Readers take a pointer to layers that nobody changes any more; a new state is a
-//! new pointer. Two threads show states, each with changes of its own part, so both go through [`Shared::publish`], which begins
+//! new pointer. Two threads show states, each with changes of its own part, so both go through [`Shared::publish_change`], which begins
 //! from what is shown at that moment.
 
 use crate::checkpoint::Checkpoints;
@@ -94,13 +94,13 @@ impl Shared {
         })
     }
 
-    pub(crate) fn published(&self) -> Arc<Layers> {
+    pub(crate) fn published_layers(&self) -> Arc<Layers> {
         Arc::clone(&self.published.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Shows another state. The writer changes what is in memory and the checkpoints what is beneath, each its own part
     /// of what is shown now.
-    pub(crate) fn publish(&self, change: impl FnOnce(&mut Layers)) {
+    pub(crate) fn publish_change(&self, change: impl FnOnce(&mut Layers)) {
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
         let mut layers = (**published).clone();
         change(&mut layers);
@@ -111,15 +111,15 @@ impl Shared {
     }
 
     /// Takes no more writes from now on, for the first reason that there was.
-    pub(crate) fn stop(&self, reason: Error) {
+    pub(crate) fn stop_writes(&self, reason: Error) {
         let _ = self.stopped.set(reason);
-        if let (Some(durable), Some(stopped)) = (&self.durable, self.stopped()) {
+        if let (Some(durable), Some(stopped)) = (&self.durable, self.stop_reason()) {
             durable.checkpoints.refuse_all(&stopped);
         }
     }
 
     /// What bases are opened with.
-    pub(crate) fn stopping(&self) -> &Stopped {
+    pub(crate) fn stopped_bases(&self) -> &Stopped {
         &self.stopped
     }
 
@@ -128,7 +128,7 @@ impl Shared {
     }
 
     /// Why no more writes are taken, if so.
-    pub(crate) fn stopped(&self) -> Option<Error> {
+    pub(crate) fn stop_reason(&self) -> Option<Error> {
         self.stopped.get().map(Error::stopped_by)
     }
 

@@ -114,7 +114,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// A number below `end`, which is at least 1.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub fn number_below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -123,7 +123,7 @@ impl Random {
     }
 
     fn one_in(&mut self, of: u64) -> bool {
-        self.below(of) == 0
+        self.number_below(of) == 0
     }
 }
 
@@ -156,7 +156,7 @@ impl SimulatedDisk {
     }
 
     /// Notes that commit `number` was answered or shown by now.
-    pub fn mark(&self, number: u64) {
+    pub fn mark_commit(&self, number: u64) {
         self.lock().journal.push(DiskChange::Mark(number));
     }
 
@@ -187,17 +187,17 @@ impl SimulatedDisk {
     }
 
     /// Another disk with the same files.
-    pub fn copy(&self) -> Self {
+    pub fn copy_files(&self) -> Self {
         Self::with(self.lock().now.clone())
     }
 
     /// How much was done to it so far: the point at which the power goes if it goes now.
-    pub fn point(&self) -> usize {
+    pub fn power_point(&self) -> usize {
         self.lock().journal.len()
     }
 
     /// All points at which the power may go.
-    pub fn cuts(&self) -> Cuts {
+    pub fn power_cuts(&self) -> Cuts {
         let state = self.lock();
         Cuts {
             journal: state.journal.clone(),
@@ -474,7 +474,7 @@ pub struct Cuts {
 
 impl Cuts {
     /// How many points there are.
-    pub fn points(&self) -> usize {
+    pub fn point_count(&self) -> usize {
         self.journal.len()
     }
 
@@ -493,7 +493,7 @@ impl Cuts {
     }
 
     /// The greatest mark that was set up to the point where it stands.
-    pub fn mark(&self) -> u64 {
+    pub fn greatest_mark(&self) -> u64 {
         self.mark
     }
 
@@ -527,14 +527,14 @@ impl Cuts {
     }
 
     /// What is left when the power goes here.
-    pub fn cut(&self, random: &mut Random) -> SimulatedDisk {
+    pub fn cut_power(&self, random: &mut Random) -> SimulatedDisk {
         let mut image = self.durable.clone();
-        let all = random.below(8);
+        let all = random.number_below(8);
         for done in &self.unsynced {
             let fate = match all {
                 0 => 0,
                 1 => 9,
-                _ => random.below(10),
+                _ => random.number_below(10),
             };
             match fate {
                 0..4 => {}

@@ -24,7 +24,7 @@ impl Threads {
             let shared = Arc::clone(shared);
             let guarded = move || {
                 if catch_unwind(AssertUnwindSafe(|| run(&shared))).is_err() {
-                    shared.stop(Error::failed("a thread of the key space panicked".to_owned()));
+                    shared.stop_writes(Error::failed("a thread of the key space panicked".to_owned()));
                     // Whoever waits in the queue is answered, and nobody comes after.
                     shared.queue.close();
                     shared.run_waiting();
@@ -63,7 +63,7 @@ impl Threads {
     pub(crate) fn close(&self) -> Result<()> {
         self.write_all.store(true, Ordering::Release);
         self.end();
-        match self.shared.stopped() {
+        match self.shared.stop_reason() {
             Some(error) => Err(error),
             None => Ok(()),
         }

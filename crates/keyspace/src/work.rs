@@ -45,7 +45,7 @@ impl Job {
         self.run.run(draft)
     }
 
-    pub(crate) fn refuse(self, error: &Error) {
+    pub(crate) fn refuse_job(self, error: &Error) {
         self.run.refuse(error.clone());
     }
 }

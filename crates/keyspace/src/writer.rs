@@ -29,12 +29,12 @@ impl SpaceWriter {
     pub(crate) fn run(&mut self, works: Vec<Job>, shared: &Shared) {
         let mut works = works.into_iter().peekable();
         while works.peek().is_some() {
-            if let Some(stopped) = shared.stopped() {
-                works.by_ref().for_each(|job| job.refuse(&stopped));
+            if let Some(stopped) = shared.stop_reason() {
+                works.by_ref().for_each(|job| job.refuse_job(&stopped));
                 return;
             }
             if let Some(paused) = self.paused(shared) {
-                works.by_ref().for_each(|job| job.refuse(&paused));
+                works.by_ref().for_each(|job| job.refuse_job(&paused));
                 return;
             }
             self.run_group(&mut works, shared);
@@ -47,7 +47,7 @@ impl SpaceWriter {
     /// **Invariant:** nobody is answered, and nothing is shown, before all that the group changed is durable. A work that
     /// was refused may have been so for what an earlier one of the group did, so it waits too.
     fn run_group(&mut self, works: &mut impl Iterator<Item = Job>, shared: &Shared) {
-        let mut layers = (*shared.published()).clone();
+        let mut layers = (*shared.published_layers()).clone();
         let before = layers.number;
         let mut ran = Vec::new();
         for job in works {
@@ -62,7 +62,7 @@ impl SpaceWriter {
         }
         let durable = self.make_durable(shared);
         if layers.number > before && durable.is_ok() {
-            shared.publish(|shown| {
+            shared.publish_change(|shown| {
                 shown.number = layers.number;
                 shown.active = layers.active;
                 shown.active_bytes = layers.active_bytes;
@@ -86,10 +86,10 @@ impl SpaceWriter {
         if !changes.is_empty() {
             layers.number += 1;
             if let Some(log) = &mut self.log {
-                log.add(layers.number, &changes);
+                log.add_commit(layers.number, &changes);
             }
             for (key, value) in changes {
-                layers.change(key, value);
+                layers.change_key(key, value);
             }
         }
         ran
@@ -105,7 +105,7 @@ impl SpaceWriter {
         let paused = shared.pauses().log.reason()?;
         self.freeze_if_due(shared);
         let memory_bytes = durable.options.memory_bytes.saturating_mul(2);
-        (shared.published().active_bytes >= memory_bytes).then_some(paused)
+        (shared.published_layers().active_bytes >= memory_bytes).then_some(paused)
     }
 
     /// Makes what the works of a group changed durable. Where none changed anything, only what could be found wrong is looked
@@ -123,14 +123,14 @@ impl SpaceWriter {
             .and_then(|()| check_base(shared, disk))
             .and_then(|()| match log.frame_bytes() {
                 0 if is_paused => log.append_nothing(disk),
-                _ => log.append(disk),
+                _ => log.append_frame(disk),
             });
         log.drop_frame();
         durable.log_bytes.set(log.bytes());
         match &written {
             Ok(()) => shared.pauses().log.clear(),
             Err(error) if error.is_paused() => shared.pauses().log.set(error.clone()),
-            Err(error) => shared.stop(error.clone()),
+            Err(error) => shared.stop_writes(error.clone()),
         }
         written
     }
@@ -155,7 +155,7 @@ impl SpaceWriter {
         let (Some(log), Some(durable)) = (&mut self.log, &shared.durable) else {
             return;
         };
-        if !shared.published().active.is_empty() {
+        if !shared.published_layers().active.is_empty() {
             // What could not be written is in the log.
             let _ = freeze(log, durable, shared);
         }
@@ -165,27 +165,27 @@ impl SpaceWriter {
 /// Begins another segment of the log and hands the changes in memory over, once those of before are in the base.
 fn freeze(log: &mut Log, durable: &Durable, shared: &Shared) -> Result<()> {
     durable.checkpoints.wait_until_idle(shared)?;
-    let next = shared.published().number + 1;
-    match Log::create(&*durable.disk, next) {
+    let next = shared.published_layers().number + 1;
+    match Log::create_segment(&*durable.disk, next) {
         Ok(created) => *log = created,
         Err(error) if error.is_paused() => {
             shared.pauses().log.set(error.clone());
             return Err(error);
         }
         Err(error) => {
-            shared.stop(error.clone());
+            shared.stop_writes(error.clone());
             return Err(error);
         }
     }
     durable.log_bytes.begin_segment(log.bytes());
-    shared.publish(Layers::freeze);
+    shared.publish_change(Layers::freeze_changes);
     durable.checkpoints.begin();
     Ok(())
 }
 
 /// Fails where the file of the base is no longer the one that was opened.
 fn check_base(shared: &Shared, disk: &dyn Disk) -> Result<()> {
-    let shown = || shared.published().base.clone();
+    let shown = || shared.published_layers().base.clone();
     let mut base = shown();
     loop {
         let Some(looked_at) = base else { return Ok(()) };
@@ -204,7 +204,7 @@ fn check_base(shared: &Shared, disk: &dyn Disk) -> Result<()> {
 /// Whether the changes in memory are to be written to the base now. Where earlier ones still are, the writer waits for
 /// them: so memory holds two layers at most, and writes come no faster than the base takes them in the long run.
 fn is_due(log: &Log, durable: &Durable, shared: &Shared) -> bool {
-    let shown = shared.published();
+    let shown = shared.published_layers();
     if shown.active.is_empty() {
         durable.checkpoints.nothing_left();
         return false;
@@ -217,8 +217,8 @@ fn is_due(log: &Log, durable: &Durable, shared: &Shared) -> bool {
 }
 
 fn pause(durable: &Durable, shared: &Shared) {
-    let filled = shared.published().active_bytes as f64 / durable.options.memory_bytes.max(1) as f64;
-    let pause = durable.checkpoints.pause(filled);
+    let filled = shared.published_layers().active_bytes as f64 / durable.options.memory_bytes.max(1) as f64;
+    let pause = durable.checkpoints.writer_pause(filled);
     if !pause.is_zero() {
         std::thread::sleep(pause);
     }

@@ -100,7 +100,7 @@ fn a_value_that_looks_like_a_log_is_none() {
     file.read_at(0, &mut bytes).unwrap();
     let (disk, name, begins) = logged(1);
     let space = Keyspace::open_on(Arc::new(disk.next_process()), Options::default()).unwrap();
-    common::block_on(space.commit(move |draft| draft.put(*b"a log", bytes))).unwrap();
+    common::block_on(space.commit(move |draft| draft.put_row(*b"a log", bytes))).unwrap();
     drop(space);
     flip(&disk, &name, begins[1] + 5);
     open_and_check(disk.next_process(), 1, &mut Model::default()).unwrap();
@@ -195,7 +195,7 @@ fn a_base_that_is_not_what_was_written_is_an_error_or_another_row() {
     space.close().unwrap();
     let mut refused = 0;
     for page in 0..160_u64 {
-        let disk = disk.copy();
+        let disk = disk.copy_files();
         let file = disk.open("base.0000000000000000").unwrap();
         let garbage = vec![0x5a; 700];
         let at = page * 4096 + 3;
@@ -233,12 +233,16 @@ fn a_folder_is_looked_at_without_a_change() {
         files.sort();
         files
     };
-    assert!(Keyspace::inspect(&folder.0, common::small()).is_err());
+    assert!(Keyspace::open_to_inspect(&folder.0, common::small()).is_err());
     let space = Keyspace::open(&folder.0, common::small()).unwrap();
     for _ in 0..200 {
         commit(&space).unwrap();
     }
-    assert!(Keyspace::inspect(&folder.0, common::small()).unwrap_err().is_locked());
+    assert!(
+        Keyspace::open_to_inspect(&folder.0, common::small())
+            .unwrap_err()
+            .is_locked()
+    );
     // As a kill leaves it, with a torn end.
     drop(space);
     let log = files()
@@ -248,7 +252,7 @@ fn a_folder_is_looked_at_without_a_change() {
     bytes.extend([7; 90]);
     std::fs::write(path, bytes).unwrap();
     let before = files();
-    let seen = Keyspace::inspect(&folder.0, common::small()).unwrap();
+    let seen = Keyspace::open_to_inspect(&folder.0, common::small()).unwrap();
     Model::default().check(&seen.snapshot()).unwrap();
     assert_eq!(seen.snapshot().number(), 200);
     commit(&seen).unwrap();
@@ -266,7 +270,7 @@ fn a_folder_is_looked_at_without_a_change() {
         let mut bytes = whole.clone();
         bytes[page * 4096 + 2000] ^= 1;
         std::fs::write(base, &bytes).unwrap();
-        let looked_at = Keyspace::inspect(&folder.0, common::small());
+        let looked_at = Keyspace::open_to_inspect(&folder.0, common::small());
         if let Err(error) = looked_at {
             assert!(error.is_damaged(), "{error}");
             found += 1;

@@ -40,7 +40,7 @@ fn run_into(fault: DiskFault, model: &mut Model) -> (bool, bool) {
             // What fails to be read may be a read of the work itself; else nothing is written any more.
             if stopped.is_paused() {
                 assert_eq!(fault.kind, DiskFaultKind::Full, "{stopped}");
-                assert_eq!(stopped.told(), Some("the disk is full"));
+                assert_eq!(stopped.told_publicly(), Some("the disk is full"));
                 model.check(&space.snapshot()).unwrap();
                 disk.set_fault(None);
                 answered = goes_on(&space);

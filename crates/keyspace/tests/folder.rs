@@ -115,8 +115,8 @@ fn put_rows(space: &Keyspace, value: impl Fn(u32) -> Option<Vec<u8>> + Send + 's
     common::block_on(space.commit(move |draft| {
         for key in 0..ROWS {
             match value(key) {
-                Some(value) => draft.put(key.to_be_bytes(), value)?,
-                None => draft.delete(key.to_be_bytes())?,
+                Some(value) => draft.put_row(key.to_be_bytes(), value)?,
+                None => draft.delete_row(key.to_be_bytes())?,
             }
         }
         Ok::<_, singlet_keyspace::Error>(())
@@ -186,7 +186,10 @@ fn a_folder_that_comes_back_is_written_to_again() {
     std::fs::rename(&folder.0, &elsewhere.0).unwrap();
     let paused = common::block_on(space.check_writes()).unwrap_err();
     assert!(paused.is_paused(), "{paused}");
-    assert_eq!(paused.told(), Some("the folder of the data was removed or replaced"));
+    assert_eq!(
+        paused.told_publicly(),
+        Some("the folder of the data was removed or replaced")
+    );
     assert!(commit(&space).unwrap_err().is_paused());
     // Nobody else can write to it meanwhile.
     assert!(Keyspace::open(&elsewhere.0, small()).unwrap_err().is_locked());
@@ -239,7 +242,10 @@ fn a_file_that_is_removed_emptied_or_cut_stops_writes() {
         let before = listed();
         let stopped = common::block_on(space.check_writes()).unwrap_err();
         assert!(stopped.is_damaged(), "{number}: {stopped}");
-        assert_eq!(stopped.told(), Some("a file of the data was removed or cut short"));
+        assert_eq!(
+            stopped.told_publicly(),
+            Some("a file of the data was removed or cut short")
+        );
         assert!(!commit(&space).unwrap_err().is_paused());
         assert!(space.checkpoint().is_err());
         assert_eq!(listed(), before, "{number}");
@@ -284,7 +290,11 @@ fn a_page_that_rots_while_it_is_open_stops_writes_once_a_read_meets_it() {
         .find_map(Result::err);
     assert!(read.unwrap().is_damaged());
     let stopped = common::block_on(space.check_writes()).unwrap_err();
-    assert_eq!(stopped.told(), Some("a file of the data is damaged"), "{stopped}");
+    assert_eq!(
+        stopped.told_publicly(),
+        Some("a file of the data is damaged"),
+        "{stopped}"
+    );
     assert!(commit(&space).unwrap_err().is_damaged());
 }
 
@@ -340,7 +350,7 @@ fn a_work_may_hold_the_last_clone() {
     let answer = space.commit(move |draft| {
         is_last.recv().unwrap();
         drop(held);
-        draft.put(*b"a", *b"b")
+        draft.put_row(*b"a", *b"b")
     });
     drop(space);
     others_are_gone.send(()).unwrap();

@@ -31,7 +31,7 @@ fn a_killed_process_loses_nothing_that_was_answered() {
     let mut model = Model::default();
     let mut before = 0;
     for kill in 0..times("SINGLET_KILLS", 10) {
-        let after = Duration::from_millis(30 + random.below(400));
+        let after = Duration::from_millis(30 + random.number_below(400));
         let answered = write_and_kill(&folder.0, after);
         let space = Keyspace::open(&folder.0, small()).unwrap();
         let shown = space.snapshot().number();

@@ -21,13 +21,13 @@ type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Short keys of few letters, so that many are prefixes of others and bounds lie on and between them; the empty one too.
 fn key(random: &mut Random) -> Vec<u8> {
-    (0..random.below(4))
-        .map(|_| [0, b'a', b'b', 0xff][random.below(4) as usize])
+    (0..random.number_below(4))
+        .map(|_| [0, b'a', b'b', 0xff][random.number_below(4) as usize])
         .collect()
 }
 
 fn bounds(random: &mut Random) -> Bounds {
-    let bound = |random: &mut Random| match random.below(3) {
+    let bound = |random: &mut Random| match random.number_below(3) {
         0 => Bound::Included(key(random)),
         1 => Bound::Excluded(key(random)),
         _ => Bound::Unbounded,
@@ -88,10 +88,10 @@ fn run(space: &Keyspace, seed: u64, commits: u64) {
     for number in 1..=commits {
         let mut changed = rows.clone();
         let mut changes = Vec::new();
-        for _ in 0..=random.below(4) {
+        for _ in 0..=random.number_below(4) {
             let (key, value) = (
                 key(&mut random),
-                (random.below(3) > 0).then(|| number.to_be_bytes().to_vec()),
+                (random.number_below(3) > 0).then(|| number.to_be_bytes().to_vec()),
             );
             match &value {
                 Some(value) => changed.insert(key.clone(), value.clone()),
@@ -99,13 +99,13 @@ fn run(space: &Keyspace, seed: u64, commits: u64) {
             };
             changes.push((key, value));
         }
-        let refused = random.below(4) == 0;
+        let refused = random.number_below(4) == 0;
         let (mut within, seen) = (random.clone(), changed.clone());
         let answer = block_on(space.commit(move |draft: &mut Draft<'_>| {
             for (key, value) in changes {
                 match value {
-                    Some(value) => draft.put(key, value)?,
-                    None => draft.delete(key)?,
+                    Some(value) => draft.put_row(key, value)?,
+                    None => draft.delete_row(key)?,
                 }
             }
             let get = |key: &[u8]| draft.get(key).unwrap().map(|value| value.to_vec());
@@ -120,10 +120,10 @@ fn run(space: &Keyspace, seed: u64, commits: u64) {
             Err(Refused::Failed(error)) => panic!("{error}"),
         }
         check_snapshot(&space.snapshot(), &rows, &mut random);
-        if random.below(8) == 0 {
+        if random.number_below(8) == 0 {
             older.push((space.snapshot(), rows.clone()));
         }
-        if random.below(60) == 0 {
+        if random.number_below(60) == 0 {
             space.compact().unwrap();
         }
         if older.len() > 4 {
@@ -166,7 +166,7 @@ fn empty(space: &Keyspace) {
     let emptied = space.commit(|draft: &mut Draft<'_>| {
         let keys: Result<Vec<Key>> = draft.range(.., Direction::Forward).map(|row| Ok(row?.0)).collect();
         for key in keys? {
-            draft.delete(key.into_shared())?;
+            draft.delete_row(key.into_shared())?;
         }
         Ok::<_, Error>(())
     });

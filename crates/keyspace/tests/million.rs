@@ -30,9 +30,9 @@ fn a_million_rows_take_little_memory_and_open_soon() {
         let written = space.commit(move |draft: &mut Draft<'_>| {
             let mut random = Random(commit);
             for row in commit * ROWS_PER_COMMIT..(commit + 1) * ROWS_PER_COMMIT {
-                let row = if row < ROWS { row } else { random.below(ROWS) };
-                let key = format!("table/{:016x}/{row:012}", Random(row).below(u64::MAX));
-                draft.put(key.into_bytes(), vec![commit as u8; 280])?;
+                let row = if row < ROWS { row } else { random.number_below(ROWS) };
+                let key = format!("table/{:016x}/{row:012}", Random(row).number_below(u64::MAX));
+                draft.put_row(key.into_bytes(), vec![commit as u8; 280])?;
             }
             Ok::<_, Error>(())
         });

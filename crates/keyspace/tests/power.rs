@@ -34,7 +34,7 @@ fn load(seed: u64, left_out: Option<LeftOut>) -> (SimulatedDisk, usize) {
     if let Some(left_out) = left_out {
         disk.leave_out(left_out);
     }
-    disk.die_after(60 + random.below(900));
+    disk.die_after(60 + random.number_below(900));
     if let Ok(space) = Keyspace::open_on(Arc::new(disk.clone()), small()) {
         std::thread::scope(|scope| {
             for writer in 0..3 {
@@ -42,7 +42,7 @@ fn load(seed: u64, left_out: Option<LeftOut>) -> (SimulatedDisk, usize) {
                 scope.spawn(move || {
                     for round in 0..100 {
                         let Ok(number) = commit(space) else { return };
-                        disk.mark(number);
+                        disk.mark_commit(number);
                         if (writer, round) == (0, 40) && space.compact().is_err() {
                             return;
                         }
@@ -53,18 +53,18 @@ fn load(seed: u64, left_out: Option<LeftOut>) -> (SimulatedDisk, usize) {
     }
     let disk = disk.next_process();
     let Ok(space) = Keyspace::open_on(Arc::new(disk.clone()), small()) else {
-        return (disk.clone(), disk.point());
+        return (disk.clone(), disk.power_point());
     };
-    disk.mark(space.snapshot().number());
-    let shown = disk.point();
+    disk.mark_commit(space.snapshot().number());
+    let shown = disk.power_point();
     for round in 0..60 {
         let Ok(number) = commit(&space) else { break };
-        disk.mark(number);
+        disk.mark_commit(number);
         if round == 30 && space.compact().is_err() {
             break;
         }
     }
-    if random.below(2) == 0 {
+    if random.number_below(2) == 0 {
         let _ = space.close();
     }
     (disk, shown)
@@ -73,17 +73,19 @@ fn load(seed: u64, left_out: Option<LeftOut>) -> (SimulatedDisk, usize) {
 /// Cuts the power at points of a load, and answers what was lost.
 fn cut((disk, shown): &(SimulatedDisk, usize), cuts: u64, seed: u64, model: &mut Model) -> Vec<String> {
     let mut random = Random(seed);
-    let mut replay = disk.cuts();
-    let mut points: Vec<u64> = (0..cuts).map(|_| random.below(replay.points() as u64)).collect();
+    let mut replay = disk.power_cuts();
+    let mut points: Vec<u64> = (0..cuts)
+        .map(|_| random.number_below(replay.point_count() as u64))
+        .collect();
     let chosen = replay.points_with_new_length().into_iter().chain([*shown]);
     points.extend(chosen.flat_map(|point| [point as u64; 3]));
     points.sort_unstable();
     let mut lost = Vec::new();
     for point in points {
         replay.advance_to(point as usize);
-        let after = replay.cut(&mut random);
-        if let Err(error) = recover(&after, replay.mark(), &mut random, model) {
-            lost.push(format!("seed {seed}, at {point} of {}: {error}", replay.points()));
+        let after = replay.cut_power(&mut random);
+        if let Err(error) = recover(&after, replay.greatest_mark(), &mut random, model) {
+            lost.push(format!("seed {seed}, at {point} of {}: {error}", replay.point_count()));
         }
     }
     lost
@@ -93,19 +95,19 @@ fn cut((disk, shown): &(SimulatedDisk, usize), cuts: u64, seed: u64, model: &mut
 fn recover(disk: &SimulatedDisk, mark: u64, random: &mut Random, model: &mut Model) -> Result<(), String> {
     let space = open_and_check(disk.clone(), mark, model)?;
     let shown = space.snapshot().number();
-    disk.mark(shown);
-    if random.below(3) > 0 {
+    disk.mark_commit(shown);
+    if random.number_below(3) > 0 {
         return Ok(());
     }
-    for _ in 0..random.below(12) {
+    for _ in 0..random.number_below(12) {
         let number = commit(&space).map_err(|error| format!("cannot go on: {error}"))?;
-        disk.mark(number);
+        disk.mark_commit(number);
     }
     drop(space);
-    let mut again = disk.cuts();
-    again.advance_to(random.below(again.points() as u64 + 1) as usize);
-    let mark = again.mark().max(mark);
-    open_and_check(again.cut(random), mark, model).map_err(|error| format!("after a second cut: {error}"))?;
+    let mut again = disk.power_cuts();
+    again.advance_to(random.number_below(again.point_count() as u64 + 1) as usize);
+    let mark = again.greatest_mark().max(mark);
+    open_and_check(again.cut_power(random), mark, model).map_err(|error| format!("after a second cut: {error}"))?;
     Ok(())
 }
 
@@ -140,7 +142,7 @@ fn lost_by_the_next_process(changes_max: u64, left_out: Option<LeftOut>, model: 
         disk.die_after(changes);
         if let Ok(space) = Keyspace::open_on(Arc::new(disk.clone()), small()) {
             while let Ok(number) = commit(&space) {
-                disk.mark(number);
+                disk.mark_commit(number);
             }
         }
         let disk = disk.next_process();
@@ -148,15 +150,15 @@ fn lost_by_the_next_process(changes_max: u64, left_out: Option<LeftOut>, model: 
             Ok(space) => space,
             Err(error) => return Some(format!("after {changes} changes, nothing cut: {error}")),
         };
-        disk.mark(space.snapshot().number());
-        let shown = disk.point();
-        disk.mark(commit(&space).unwrap());
-        let mut replay = disk.cuts();
-        [shown, disk.point()].into_iter().find_map(|point| {
+        disk.mark_commit(space.snapshot().number());
+        let shown = disk.power_point();
+        disk.mark_commit(commit(&space).unwrap());
+        let mut replay = disk.power_cuts();
+        [shown, disk.power_point()].into_iter().find_map(|point| {
             replay.advance_to(point);
             (0..8).find_map(|seed| {
-                let after = replay.cut(&mut Random(seed));
-                let error = open_and_check(after, replay.mark(), model).err()?;
+                let after = replay.cut_power(&mut Random(seed));
+                let error = open_and_check(after, replay.greatest_mark(), model).err()?;
                 Some(format!("after {changes} changes, cut at {point}, seed {seed}: {error}"))
             })
         })

@@ -20,7 +20,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 fn put(space: &Keyspace, key: &str, value: &str) {
     let (key, value) = (key.as_bytes().to_vec(), value.as_bytes().to_vec());
-    block_on(space.commit(move |draft| draft.put(key, value))).unwrap();
+    block_on(space.commit(move |draft| draft.put_row(key, value))).unwrap();
 }
 
 fn rows(snapshot: &Snapshot, direction: Direction) -> Vec<String> {
@@ -50,9 +50,9 @@ fn a_refused_work_leaves_nothing() {
     let space = Keyspace::in_memory();
     put(&space, "a", "1");
     let refused = block_on(space.commit(|draft: &mut Draft<'_>| -> Result<(), Error> {
-        draft.put(*b"a", *b"2")?;
-        draft.delete(*b"a")?;
-        draft.put(vec![0; 40_000], *b"too large")
+        draft.put_row(*b"a", *b"2")?;
+        draft.delete_row(*b"a")?;
+        draft.put_row(vec![0; 40_000], *b"too large")
     }));
     assert!(refused.unwrap_err().is_too_large());
     assert_eq!(rows(&space.snapshot(), Direction::Forward), ["a=1"]);
@@ -63,8 +63,8 @@ fn a_refused_work_leaves_nothing() {
 fn a_refusal_that_a_work_overlooks_is_not_committed() {
     let space = Keyspace::in_memory();
     let overlooked = block_on(space.commit(|draft: &mut Draft<'_>| -> Result<(), Error> {
-        draft.put(*b"a", *b"1")?;
-        let _ = draft.put(vec![0; 40_000], *b"too large");
+        draft.put_row(*b"a", *b"1")?;
+        let _ = draft.put_row(vec![0; 40_000], *b"too large");
         Ok(())
     }));
     assert!(overlooked.unwrap_err().is_too_large());
@@ -75,7 +75,7 @@ fn a_refusal_that_a_work_overlooks_is_not_committed() {
 fn a_panic_concerns_its_own_work_only() {
     let space = Keyspace::in_memory();
     let panicked = block_on(space.commit(|draft: &mut Draft<'_>| -> Result<(), Error> {
-        draft.put(*b"a", *b"1")?;
+        draft.put_row(*b"a", *b"1")?;
         panic!("on purpose")
     }));
     assert!(panicked.unwrap_err().to_string().contains("on purpose"));
@@ -90,9 +90,9 @@ fn a_work_sees_its_own_changes_in_order() {
         put(&space, key, "old");
     }
     let seen = block_on(space.commit(|draft: &mut Draft<'_>| -> Result<_, Error> {
-        draft.put(*b"b", *b"new")?;
-        draft.put(*b"c", *b"new")?;
-        draft.delete(*b"e")?;
+        draft.put_row(*b"b", *b"new")?;
+        draft.put_row(*b"c", *b"new")?;
+        draft.delete_row(*b"e")?;
         let keys = |direction| {
             draft
                 .range(.., direction)
@@ -153,8 +153,8 @@ fn a_work_may_hand_in_another() {
     let space = Keyspace::in_memory();
     let again = space.clone();
     let second = block_on(space.commit(move |draft: &mut Draft<'_>| -> Result<_, Error> {
-        draft.put(*b"a", *b"1")?;
-        Ok(again.commit(|draft: &mut Draft<'_>| draft.put(*b"b", *b"2")))
+        draft.put_row(*b"a", *b"1")?;
+        Ok(again.commit(|draft: &mut Draft<'_>| draft.put_row(*b"b", *b"2")))
     }));
     block_on(second.unwrap()).unwrap();
     assert_eq!(rows(&space.snapshot(), Direction::Forward), ["a=1", "b=2"]);
@@ -167,7 +167,7 @@ fn more_than_the_queue_takes_is_refused() {
     let space = Keyspace::in_memory_with(&options);
     let inner = space.clone();
     let answers = block_on(space.commit(move |_: &mut Draft<'_>| -> Result<_, Error> {
-        let one = |key: u8| inner.commit(move |draft: &mut Draft<'_>| draft.put([key], *b""));
+        let one = |key: u8| inner.commit(move |draft: &mut Draft<'_>| draft.put_row([key], *b""));
         Ok([one(1), one(2), one(3)])
     }));
     let [first, second, third] = answers.unwrap();
@@ -183,14 +183,14 @@ fn more_bytes_than_the_queue_takes_are_refused_but_one_work_is_not() {
     let space = Keyspace::in_memory_with(&options);
     let inner = space.clone();
     let answers = block_on(space.commit(move |_: &mut Draft<'_>| -> Result<_, Error> {
-        let one = |bytes: usize| inner.commit_weighing(bytes, |draft: &mut Draft<'_>| draft.put(*b"a", *b""));
+        let one = |bytes: usize| inner.commit_weighing(bytes, |draft: &mut Draft<'_>| draft.put_row(*b"a", *b""));
         Ok([one(60), one(40), one(1)])
     }));
     let [first, second, third] = answers.unwrap();
     block_on(first).unwrap();
     block_on(second).unwrap();
     assert!(block_on(third).unwrap_err().is_busy());
-    block_on(space.commit_weighing(1_000, |draft: &mut Draft<'_>| draft.put(*b"b", *b""))).unwrap();
+    block_on(space.commit_weighing(1_000, |draft: &mut Draft<'_>| draft.put_row(*b"b", *b""))).unwrap();
 }
 
 #[test]
@@ -198,16 +198,16 @@ fn a_work_that_changes_nothing_does_not_wait_for_the_disk() {
     let disk = SimulatedDisk::default();
     let space = Keyspace::open_on(Arc::new(disk.clone()), Options::default()).unwrap();
     put(&space, "a", "1");
-    let before = disk.point();
+    let before = disk.power_point();
     let refused = block_on(space.commit(|draft: &mut Draft<'_>| -> Result<(), Error> {
-        draft.put(*b"a", *b"2")?;
-        draft.put(vec![0; 40_000], *b"too large")
+        draft.put_row(*b"a", *b"2")?;
+        draft.put_row(vec![0; 40_000], *b"too large")
     }));
     assert!(refused.unwrap_err().is_too_large());
     block_on(space.commit(|draft: &mut Draft<'_>| draft.get(b"a").map(drop))).unwrap();
-    assert_eq!(disk.point(), before);
+    assert_eq!(disk.power_point(), before);
     put(&space, "a", "3");
-    assert!(disk.point() > before);
+    assert!(disk.power_point() > before);
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn commits_of_many_threads_are_all_there() {
                         let count = draft
                             .get(b"count")?
                             .map_or(0, |count| u64::from_be_bytes((*count).try_into().unwrap()));
-                        draft.put(*b"count", (count + 1).to_be_bytes())?;
-                        draft.put([thread, i], *b"")
+                        draft.put_row(*b"count", (count + 1).to_be_bytes())?;
+                        draft.put_row([thread, i], *b"")
                     }))
                     .unwrap();
                 }

@@ -72,10 +72,10 @@ fn task(number: usize) -> Item {
 }
 
 async fn measure(changes: usize) -> Outcome<()> {
-    let loaded = singlet_model::load(&Source::new("model.yaml", MODEL.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", MODEL.to_owned()));
     let model: Arc<Model> = Arc::new(loaded.model.ok_or("the model has errors")?);
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory()?);
-    store.create_table(&table::spec(&model)).await?;
+    store.create_table(&table::table_spec(&model)).await?;
     let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(&store));
     let folder = std::env::temp_dir().join(format!("singlet-lake-speed-{}", std::process::id()));
     let files = Arc::new(LocalFiles::new(folder.clone()));
@@ -101,7 +101,7 @@ async fn measure(changes: usize) -> Outcome<()> {
         while read < changes / 2 {
             read += lake.follow_page(&now).await?.records;
         }
-        lake.flush(now()).await?;
+        lake.flush_waiting(now()).await?;
         following += begun.elapsed();
         let begun = Instant::now();
         lake.tidy(now()).await?;

@@ -109,7 +109,7 @@ impl Action {
 
 impl AddFile {
     /// The value of a tag.
-    pub(crate) fn tag(&self, name: &str) -> Option<&str> {
+    pub(crate) fn tag_value(&self, name: &str) -> Option<&str> {
         self.tags.as_ref()?.get(name).map(String::as_str)
     }
 

@@ -41,7 +41,7 @@ impl KeyGroup {
     }
 
     /// The numbers of its groups by more bits.
-    pub(crate) fn parts(self, part_bits: u32) -> Range<u64> {
+    pub(crate) fn part_numbers(self, part_bits: u32) -> Range<u64> {
         let more = part_bits.saturating_sub(self.bits);
         self.number << more..(self.number + 1) << more
     }
@@ -170,7 +170,7 @@ mod tests {
                 let hash = random.u64(..);
                 let of: Vec<KeyGroup> = KeyGroup::by_bits(bits).filter(|group| group.has_hash(hash)).collect();
                 let [group] = of[..] else { panic!("{of:?}") };
-                assert!(group.parts(8).contains(&(hash >> 56)));
+                assert!(group.part_numbers(8).contains(&(hash >> 56)));
                 for count in 0..12 {
                     assert!(group.meets_bits(&bits_of(hash, count)), "{group:?} {count}");
                 }

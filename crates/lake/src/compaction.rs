@@ -47,7 +47,7 @@ impl Lake {
     pub fn tidy(&mut self, now_millis: i64) -> Result<Tidied, LakeError> {
         let mut tidied = Tidied::default();
         let names: Vec<String> = self.tables.keys().cloned().collect();
-        let mut draft = self.draft();
+        let mut draft = self.begin_draft();
         for name in &names {
             let Some(table) = self.tables.get(name) else { continue };
             let columns = table.columns.clone();
@@ -144,7 +144,7 @@ impl Lake {
         let names: Vec<String> = self.tables.keys().cloned().collect();
         for name in &names {
             let table = self.table(name)?;
-            table.refresh(files.as_ref())?;
+            table.refresh_log(files.as_ref())?;
             table.forget_removed(before_millis);
             let kept: BTreeSet<String> = table.files.keys().chain(table.removed.keys()).cloned().collect();
             let old_logs = table.old_log_files(files.as_ref(), before_millis)?;
@@ -185,7 +185,7 @@ fn remove_unfinished(files: &dyn LakeFiles, before_millis: i64) -> Result<usize,
 fn full_levels<'f>(files: impl Iterator<Item = &'f AddFile>) -> Vec<(u32, Vec<AddFile>)> {
     let mut levels: BTreeMap<u32, Vec<AddFile>> = BTreeMap::new();
     for file in files {
-        let level = file.tag(LEVEL_TAG).and_then(|level| level.parse().ok());
+        let level = file.tag_value(LEVEL_TAG).and_then(|level| level.parse().ok());
         let is_full = file.rows().is_none_or(|rows| rows >= FULL_FILE_ROWS);
         if let Some(level) = level.filter(|_| !is_full) {
             levels.entry(level).or_default().push(file.clone());

@@ -78,7 +78,7 @@ impl<'c> RowsFile<'c> {
             self.write_held()?;
         }
         self.rows += group.rows;
-        self.held.append(group)
+        self.held.append_group(group)
     }
 
     fn write_held(&mut self) -> Result<(), LakeError> {

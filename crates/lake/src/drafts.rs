@@ -40,7 +40,7 @@ pub(crate) struct Draft {
 }
 
 impl Lake {
-    pub(crate) fn draft(&self) -> Draft {
+    pub(crate) fn begin_draft(&self) -> Draft {
         Draft {
             changes: self.batch.changes,
             ..Draft::default()
@@ -233,7 +233,7 @@ impl Lake {
                     is_done = true;
                     break;
                 }
-                table.refresh(files.as_ref())?;
+                table.refresh_log(files.as_ref())?;
                 let gone = actions.iter().find(|action| match action {
                     Action::Remove(remove) => !table.files.contains_key(&remove.path),
                     _ => false,
@@ -252,7 +252,7 @@ impl Lake {
     /// A table of the lake, read when it is first asked for.
     pub(crate) fn table(&mut self, name: &str) -> Result<&mut TableLog, LakeError> {
         if !self.tables.contains_key(name) {
-            let table = TableLog::load(self.files.as_ref(), name)?;
+            let table = TableLog::load_log(self.files.as_ref(), name)?;
             self.tables.insert(name.to_owned(), table);
         }
         self.tables.get_mut(name).ok_or(LakeError::Shape)
@@ -287,7 +287,7 @@ impl Draft {
     }
 
     pub(crate) fn take_misfit(&mut self, unfitting: Unfitting) {
-        self.misfits.push(unfitting.cells(self.changes));
+        self.misfits.push(unfitting.unfitting_cells(self.changes));
         self.changes += 1;
         self.appended.misfits += 1;
     }
@@ -365,7 +365,8 @@ fn drawn_uuid() -> std::io::Result<String> {
 
 /// The bits of a file of what is.
 pub(crate) fn bucket_bits<'f>(table: &TableLog, file: &'f AddFile) -> Result<&'f str, LakeError> {
-    file.tag(BUCKET_TAG).ok_or_else(|| rewritten(&table.name, &file.path))
+    file.tag_value(BUCKET_TAG)
+        .ok_or_else(|| rewritten(&table.name, &file.path))
 }
 
 fn rewritten(table: &str, path: &str) -> LakeError {

@@ -177,8 +177,8 @@ impl CellEncoder {
                 decimal.ok_or_else(|| NoPlace(format!("`{number}` has more digits than a decimal")))
             }
             CellEncoder::Text => Ok(text_of(value)),
-            CellEncoder::Json => Ok(Cell::text(json_text::of(value))),
-            CellEncoder::Hashed(hasher) => Ok(Cell::text(hasher.hashed(value))),
+            CellEncoder::Json => Ok(Cell::text(json_text::json_of(value))),
+            CellEncoder::Hashed(hasher) => Ok(Cell::text(hasher.hashed_value(value))),
             CellEncoder::Binary => value
                 .as_bytes()
                 .map(|bytes| Cell::Bytes(bytes.to_vec()))
@@ -222,7 +222,7 @@ fn text_of(value: &Value) -> Cell {
         | Value::M(_)
         | Value::Ss(_)
         | Value::Ns(_)
-        | Value::Bs(_) => Cell::text(json_text::of(value)),
+        | Value::Bs(_) => Cell::text(json_text::json_of(value)),
     }
 }
 

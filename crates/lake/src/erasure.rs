@@ -39,7 +39,7 @@ impl Lake {
         let rows: u64 = table.files.values().filter_map(AddFile::rows).sum();
         let has_waited = now_millis.saturating_sub(self.batch.erased_at) >= ERASE_MILLIS;
         match rows > 0 && (has_waited || rows >= ERASURES_MAX) {
-            true => self.erase(now_millis),
+            true => self.erase_gone(now_millis),
             false => Ok(0),
         }
     }
@@ -49,12 +49,12 @@ impl Lake {
     /// # Errors
     ///
     /// Where another process was faster, or files cannot be read or written.
-    pub fn erase(&mut self, now_millis: i64) -> Result<usize, LakeError> {
+    pub fn erase_gone(&mut self, now_millis: i64) -> Result<usize, LakeError> {
         let (erasures, waiting) = self.waiting_erasures()?;
         if waiting.is_empty() {
             return Ok(0);
         }
-        let mut draft = self.draft();
+        let mut draft = self.begin_draft();
         let mut emptied = 0;
         for (entity, gone) in &erasures {
             emptied += self.draft_erased(&mut draft, entity, gone, now_millis)?;
@@ -138,7 +138,7 @@ impl Lake {
         }
         if changed > 0 {
             let count = made.rows;
-            let level = file.tag(LEVEL_TAG).unwrap_or("0");
+            let level = file.tag_value(LEVEL_TAG).unwrap_or("0");
             let added = self.put_file(table, (made.finish()?, count), (LEVEL_TAG, level), now_millis)?;
             draft.add_action(table, Action::Remove(removed_file(file, true, now_millis)));
             draft.add_action(table, Action::Add(added));

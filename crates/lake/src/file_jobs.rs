@@ -121,7 +121,7 @@ impl Lake {
         let mut there = LeafGroup::without_rows(columns);
         if let Some(file) = file {
             for group in self.read_leaves(entity, &file.path, columns)? {
-                there.append(group?)?;
+                there.append_group(group?)?;
             }
             actions.push(Action::Remove(removed_file(file, true, now_millis)));
         }

@@ -187,7 +187,7 @@ impl LakeFollower {
     /// # Errors
     ///
     /// As a step.
-    pub async fn flush(&mut self, now: i64) -> Result<Appended, LakeError> {
+    pub async fn flush_waiting(&mut self, now: i64) -> Result<Appended, LakeError> {
         match self.opened.take() {
             Some(opened) if !opened.pending.is_empty() => self.write_batch(opened, now).await,
             opened => {
@@ -208,7 +208,7 @@ impl LakeFollower {
         let erases_at_once = self.erases_at_once;
         let (lake, tidied) = in_lake(opened.lake, move |lake| {
             let emptied_rows = match erases_at_once {
-                true => lake.erase(now)?,
+                true => lake.erase_gone(now)?,
                 false => lake.erase_due(now)?,
             };
             let mut tidied = lake.tidy(now)?;
@@ -235,7 +235,7 @@ impl LakeFollower {
         let lake = tokio::task::spawn_blocking(move || Lake::open(files, model, &secret, now)).await;
         let lake = lake.map_err(|_| LakeError::Ended)??;
         let name = format!("lake-{}", lake.id());
-        let noted = self.followers.noted(&name).await?;
+        let noted = self.followers.noted_of(&name).await?;
         let mut opened = Opened {
             is_known: is_of_table(&lake, noted.as_ref()),
             lake,
@@ -249,7 +249,7 @@ impl LakeFollower {
         if !self.is_newest(&opened).await? {
             return Err(LakeError::Overtaken);
         }
-        if let Some(position) = opened.lake.position().filter(|_| opened.is_known) {
+        if let Some(position) = opened.lake.told_position().filter(|_| opened.is_known) {
             self.note(&mut opened, &position, now).await?;
         }
         Ok(opened)
@@ -267,7 +267,7 @@ impl LakeFollower {
         let position = opened.reader_at(&self.model, &self.source).position().clone();
         let pending = std::mem::take(&mut opened.pending);
         let at = position.clone();
-        let (lake, appended) = in_lake(opened.lake, move |lake| lake.append(&pending, &at, now)).await?;
+        let (lake, appended) = in_lake(opened.lake, move |lake| lake.append_told(&pending, &at, now)).await?;
         opened.lake = lake;
         self.note(&mut opened, &position, now).await?;
         opened.batches += 1;
@@ -303,8 +303,16 @@ impl LakeFollower {
         for _ in 0..NOTE_TRIES_MAX {
             let done = match &opened.noted {
                 Some(noted) if noted.position == *position => return Ok(()),
-                Some(noted) => self.followers.note(&opened.name, noted, position, seconds).await,
-                None => self.followers.enter(&opened.name, position.clone(), seconds).await,
+                Some(noted) => {
+                    self.followers
+                        .note_position(&opened.name, noted, position, seconds)
+                        .await
+                }
+                None => {
+                    self.followers
+                        .enter_follower(&opened.name, position.clone(), seconds)
+                        .await
+                }
             };
             match done {
                 Ok(noted) => {
@@ -314,7 +322,7 @@ impl LakeFollower {
                 Err(FollowError::Overtaken) => {}
                 Err(error) => return Err(error.into()),
             }
-            opened.noted = self.followers.noted(&opened.name).await?;
+            opened.noted = self.followers.noted_of(&opened.name).await?;
             if !self.is_newest(opened).await? {
                 break;
             }
@@ -342,7 +350,7 @@ impl LakeFollower {
         while let Some(page) = scan.next_page(now()).await? {
             rows.take_scanned(&opened.lake, page)?;
             if rows.is_full() {
-                let spilled = tokio::task::spawn_blocking(move || rows.spill().map(|()| rows));
+                let spilled = tokio::task::spawn_blocking(move || rows.spill_rows().map(|()| rows));
                 rows = spilled.await.map_err(|_| LakeError::Ended)??;
             }
             pages += 1;
@@ -364,7 +372,7 @@ impl LakeFollower {
         }
         let position = reader.position().clone();
         let (at, now) = (position.clone(), now());
-        let (lake, appended) = in_lake(opened.lake, move |lake| lake.replace(rows, &at, now)).await?;
+        let (lake, appended) = in_lake(opened.lake, move |lake| lake.replace_rows(rows, &at, now)).await?;
         opened.lake = lake;
         opened.reader = Some(reader);
         opened.is_known = true;
@@ -377,7 +385,7 @@ impl LakeFollower {
 
 impl Opened {
     fn reader_at(&mut self, model: &Arc<Model>, source: &Arc<dyn ChangeSource>) -> &mut ChangeReader {
-        let position = self.lake.position().unwrap_or(StreamPosition::Latest);
+        let position = self.lake.told_position().unwrap_or(StreamPosition::Latest);
         self.reader
             .get_or_insert_with(|| ChangeReader::new(Arc::clone(model), Arc::clone(source), position))
     }
@@ -386,7 +394,7 @@ impl Opened {
 /// Whether the table has noted how far the lake is, or how far it was before its last batch.
 fn is_of_table(lake: &Lake, noted: Option<&Noted>) -> bool {
     let noted = noted.map(|noted| noted.position.clone());
-    noted.is_some() && (noted == lake.position() || noted == lake.position_before())
+    noted.is_some() && (noted == lake.told_position() || noted == lake.position_before())
 }
 
 /// Does what takes long, and waits for files, where nothing else waits for it. A lake in which something failed is not used again.

@@ -111,7 +111,7 @@ impl Lake {
     }
 
     /// How far the changes are; nothing before the first snapshot.
-    pub fn position(&self) -> Option<StreamPosition> {
+    pub fn told_position(&self) -> Option<StreamPosition> {
         self.batch.position.clone().map(StreamPosition::After)
     }
 
@@ -150,11 +150,16 @@ impl Lake {
     /// # Errors
     ///
     /// Where another process was faster, or files cannot be read or written.
-    pub fn append(&mut self, told: &[Told], position: &StreamPosition, now_millis: i64) -> Result<Appended, LakeError> {
+    pub fn append_told(
+        &mut self,
+        told: &[Told],
+        position: &StreamPosition,
+        now_millis: i64,
+    ) -> Result<Appended, LakeError> {
         if self.needs_snapshot() {
             return Err(LakeError::Refused("changes follow a snapshot".to_owned()));
         }
-        let mut draft = self.draft();
+        let mut draft = self.begin_draft();
         let mut rows: BTreeMap<String, Vec<Vec<Cell>>> = BTreeMap::new();
         let mut updates: BTreeMap<String, RowUpdates> = BTreeMap::new();
         for told in told {
@@ -277,13 +282,13 @@ impl Lake {
     /// # Errors
     ///
     /// Where another process was faster, or files cannot be read or written.
-    pub(crate) fn replace(
+    pub(crate) fn replace_rows(
         &mut self,
         mut found: SnapshotRows,
         position: &StreamPosition,
         now_millis: i64,
     ) -> Result<Appended, LakeError> {
-        let mut draft = self.draft();
+        let mut draft = self.begin_draft();
         for row in found.take_misfits() {
             let unfitting = Unfitting::of_scanned(&row, now_millis.div_euclid(1_000));
             unfitting
@@ -469,7 +474,7 @@ impl Lake {
     ///
     /// Where another process was faster, or files cannot be read or written.
     pub fn note_position(&mut self, position: &StreamPosition, now_millis: i64) -> Result<(), LakeError> {
-        let draft = self.draft();
+        let draft = self.begin_draft();
         self.commit(draft, "append", Some(position), now_millis).map(drop)
     }
 }

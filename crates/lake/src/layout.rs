@@ -311,9 +311,9 @@ impl Unfitting {
         }
     }
 
-    pub(crate) fn cells(self, number: u64) -> Vec<Cell> {
+    pub(crate) fn unfitting_cells(self, number: u64) -> Vec<Cell> {
         let json = |item: Option<Item>| {
-            let text = |item| singlet_values::json_text::of(&Value::M(item));
+            let text = |item| singlet_values::json_text::json_of(&Value::M(item));
             Cell::optional_text(item.map(text))
         };
         vec![

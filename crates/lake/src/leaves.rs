@@ -32,7 +32,7 @@ impl LeafGroup {
     }
 
     /// Puts rows of the same columns behind its own.
-    pub(crate) fn append(&mut self, group: LeafGroup) -> Result<(), LakeError> {
+    pub(crate) fn append_group(&mut self, group: LeafGroup) -> Result<(), LakeError> {
         if self.rows == 0 {
             *self = group;
             return Ok(());
@@ -321,7 +321,7 @@ mod tests {
     fn group_of(columns: &[Column], bytes: Vec<u8>) -> LeafGroup {
         let mut all = LeafGroup::without_rows(columns);
         for group in open_leaves(columns, bytes.into()).unwrap() {
-            all.append(group.unwrap()).unwrap();
+            all.append_group(group.unwrap()).unwrap();
         }
         all
     }

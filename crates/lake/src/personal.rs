@@ -36,10 +36,10 @@ impl ValueHasher {
     }
 
     /// What stands for a value. Without a key nothing does, so that no value is ever told by mistake.
-    pub(crate) fn hashed(&self, value: &Value) -> String {
+    pub(crate) fn hashed_value(&self, value: &Value) -> String {
         let Some(mac) = &self.0 else { return String::new() };
         let mut mac = mac.clone();
-        mac.update(json_text::of(value).as_bytes());
+        mac.update(json_text::json_of(value).as_bytes());
         let hash = mac.finalize().into_bytes();
         hash.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect()
     }
@@ -91,13 +91,13 @@ impl EntityPersons {
     pub(crate) fn key_text(&self, key: &Attributes) -> String {
         if self.is_in_key(key) {
             let hidden = |(name, value): (&String, &Value)| match self.names.contains(name) {
-                true => (name.clone(), Value::S(self.hasher.hashed(value))),
+                true => (name.clone(), Value::S(self.hasher.hashed_value(value))),
                 false => (name.clone(), value.clone()),
             };
-            return json_text::of(&Value::M(key.iter().map(hidden).collect()));
+            return json_text::json_of(&Value::M(key.iter().map(hidden).collect()));
         }
         let mut text = Vec::new();
-        json_text::object(&mut text, key.iter().map(|(name, value)| (name.as_str(), value)));
+        json_text::write_object(&mut text, key.iter().map(|(name, value)| (name.as_str(), value)));
         String::from_utf8(text).unwrap_or_default()
     }
 
@@ -116,7 +116,7 @@ impl EntityPersons {
                 other => other.to_string().parse().map_or(Value::Null, Value::N),
             };
             match readable.contains(name) {
-                true => Value::S(self.hasher.hashed(&value)),
+                true => Value::S(self.hasher.hashed_value(&value)),
                 false => value,
             }
         };
@@ -124,12 +124,12 @@ impl EntityPersons {
             let value = value(&name, json);
             (name, value)
         });
-        Some(json_text::of(&Value::M(key.collect())))
+        Some(json_text::json_of(&Value::M(key.collect())))
     }
 
     /// The id of a change of before.
     pub(crate) fn hidden_id(&self, id: &str) -> String {
-        self.hasher.hashed(&Value::S(id.to_owned()))
+        self.hasher.hashed_value(&Value::S(id.to_owned()))
     }
 
     /// The id of a change, which has a plain hash of its item's key.

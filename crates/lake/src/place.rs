@@ -83,7 +83,7 @@ impl LakePlace {
     /// # Errors
     ///
     /// Where the variables are not enough to reach it, or nothing asynchronous runs here.
-    pub fn files(&self) -> Result<Arc<dyn LakeFiles>, LakeError> {
+    pub fn open_files(&self) -> Result<Arc<dyn LakeFiles>, LakeError> {
         Ok(match self {
             LakePlace::Folder(folder) => Arc::new(LocalFiles::new(folder.clone())),
             LakePlace::S3 { bucket, prefix } => {

@@ -147,7 +147,7 @@ impl SnapshotRows {
 
     fn add_misfit(&mut self, row: SnapshotRow) {
         let SnapshotRow::Misfit { item, .. } = &row else { return };
-        if self.known_misfits.insert(json_text::of(&Value::M(item.clone()))) {
+        if self.known_misfits.insert(json_text::json_of(&Value::M(item.clone()))) {
             self.misfits.push(row);
         }
     }
@@ -167,11 +167,11 @@ impl SnapshotRows {
     }
 
     /// Writes the rows that are held to the file. It waits for the disk.
-    pub(crate) fn spill(&mut self) -> Result<(), LakeError> {
-        self.spill_rows().map_err(LakeError::file(SPILL_FILE))
+    pub(crate) fn spill_rows(&mut self) -> Result<(), LakeError> {
+        self.write_held_rows().map_err(LakeError::file(SPILL_FILE))
     }
 
-    fn spill_rows(&mut self) -> io::Result<()> {
+    fn write_held_rows(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(unnamed_file()?),
@@ -216,7 +216,7 @@ impl SnapshotRows {
             return Ok(all);
         };
         if let Some(file) = &mut self.file {
-            for (_, blocks) in rows.spilled.range(group.parts(PART_BITS)) {
+            for (_, blocks) in rows.spilled.range(group.part_numbers(PART_BITS)) {
                 for block in blocks {
                     read_block(file, block, &mut all).map_err(LakeError::file(SPILL_FILE))?;
                 }

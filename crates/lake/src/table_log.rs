@@ -43,20 +43,20 @@ pub(crate) struct TableLog {
 
 impl TableLog {
     /// Reads a table from its newest checkpoint on.
-    pub(crate) fn load(files: &dyn LakeFiles, name: &str) -> Result<Self, LakeError> {
+    pub(crate) fn load_log(files: &dyn LakeFiles, name: &str) -> Result<Self, LakeError> {
         let mut table = TableLog {
             name: name.to_owned(),
             ..TableLog::default()
         };
-        if let Some(version) = table.checkpoints(files)?.last().copied() {
+        if let Some(version) = table.checkpoint_versions(files)?.last().copied() {
             table.read_checkpoint(files, version)?;
         }
-        table.refresh(files)?;
+        table.refresh_log(files)?;
         Ok(table)
     }
 
     /// Reads what was written since.
-    pub(crate) fn refresh(&mut self, files: &dyn LakeFiles) -> Result<(), LakeError> {
+    pub(crate) fn refresh_log(&mut self, files: &dyn LakeFiles) -> Result<(), LakeError> {
         while self.read_version(files, self.next_version())? {}
         Ok(())
     }
@@ -156,7 +156,7 @@ impl TableLog {
 /// Checkpoints: what counts of all versions so far, in one file.
 impl TableLog {
     /// The versions that have one, in order.
-    pub(crate) fn checkpoints(&self, files: &dyn LakeFiles) -> Result<Vec<u64>, LakeError> {
+    pub(crate) fn checkpoint_versions(&self, files: &dyn LakeFiles) -> Result<Vec<u64>, LakeError> {
         let folder = self.log_folder();
         let entries = files.list(&folder).map_err(LakeError::file(&folder))?;
         let version = |name: &str| name.strip_suffix(".checkpoint.parquet")?.parse().ok();

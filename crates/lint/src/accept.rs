@@ -26,7 +26,7 @@ Way out: `singlet explain` lists the rules. Errors of the language cannot be acc
 };
 
 /// Takes out what the model accepts, and reports acceptances that match nothing.
-pub(crate) fn apply(model: &Model, diagnostics: Diagnostics) -> Diagnostics {
+pub(crate) fn apply_accepts(model: &Model, diagnostics: Diagnostics) -> Diagnostics {
     let mut used = vec![false; model.accepted.len()];
     let mut kept = Diagnostics::default();
     for diagnostic in diagnostics.into_sorted() {

@@ -25,7 +25,7 @@ pub struct Answer<'c> {
 
 impl Answer<'_> {
     /// The reasons for which no path answers; none where one does.
-    pub fn missing(&self) -> Option<impl Iterator<Item = &Why>> {
+    pub fn missing_reasons(&self) -> Option<impl Iterator<Item = &Why>> {
         let reasons = self.plan.others.iter().map(|lost| &lost.why);
         self.plan.is_unanswered().then_some(reasons)
     }
@@ -41,22 +41,22 @@ pub struct Answered<'a> {
 
 impl<'a> Context<'a> {
     /// All that is asked for, each with the paths that answer it under some combination of optional arguments.
-    pub fn answered(&self) -> &[Answered<'a>] {
+    pub fn answered_asks(&self) -> &[Answered<'a>] {
         self.answered.get_or_init(|| {
             let answered = |asked: Asked<'a>| Answered {
                 paths: self.answering(&asked),
                 asked,
             };
-            self.asked().into_iter().map(answered).collect()
+            self.asked_rows().into_iter().map(answered).collect()
         })
     }
 
     fn answering(&self, asked: &Asked<'a>) -> Vec<AccessPath<'a>> {
         let mut known: HashSet<Place> = HashSet::new();
-        for answer in self.answers(asked) {
+        for answer in self.answers_of(asked) {
             known.extend(answering_places(&answer.plan));
         }
-        let mut paths = self.paths(asked.entity.id);
+        let mut paths = self.entity_paths(asked.entity.id);
         paths.retain(|path| known.contains(&self.place_of(path)));
         paths
     }
@@ -74,7 +74,7 @@ impl<'a> Context<'a> {
 
     /// How what is asked for is answered, with each combination of optional arguments that callers may send, and with the order
     /// turned round where they may ask for that.
-    pub fn answers(&self, asked: &Asked<'a>) -> Vec<Answer<'_>> {
+    pub fn answers_of(&self, asked: &Asked<'a>) -> Vec<Answer<'_>> {
         let Some(read) = asked.read else {
             let plan = plan_selection(self.model, asked.selection, None, None, &|_| true);
             let answer = |plan| Answer {
@@ -84,7 +84,7 @@ impl<'a> Context<'a> {
             };
             return plan.into_iter().map(answer).collect();
         };
-        let planned = self.plan(read).combinations.iter();
+        let planned = self.read_plan(read).combinations.iter();
         let forward = planned.filter_map(|combination| {
             Some(Answer {
                 sent: combination.sent.clone(),
@@ -151,7 +151,7 @@ pub(crate) fn in_combination(asked: &Asked<'_>, answer: &Answer<'_>) -> String {
 const LISTED_MAX: usize = 4;
 
 /// Why each path does not answer, in a line.
-pub fn reasons(asked: &Asked<'_>, plan: &SelectionPlan) -> String {
+pub fn refusal_reasons(asked: &Asked<'_>, plan: &SelectionPlan) -> String {
     let mut texts: Vec<String> = Vec::new();
     for lost in &plan.others {
         let path = match lost.path.strip_prefix("the table") {

@@ -74,7 +74,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Whether the meaning, the order or the grouping names an attribute.
-    pub fn mentions(&self, attribute: &str) -> bool {
+    pub fn mentions_attribute(&self, attribute: &str) -> bool {
         let filter = self.selection.filter.iter().chain(self.allow);
         let ordered = self
             .selection
@@ -111,12 +111,12 @@ impl<'a> Context<'a> {
     }
 
     /// Whether the keys of two entities can be equal, as far as the work that one check may do goes.
-    pub fn collision(&self, left: &[Template], right: &[Template]) -> Verdict {
+    pub fn key_collision(&self, left: &[Template], right: &[Template]) -> Verdict {
         collision_within(left, right, &self.effort)
     }
 
     /// Whether two rows of one entity can have one key.
-    pub fn ambiguity(&self, templates: &[Template]) -> Verdict {
+    pub fn key_ambiguity(&self, templates: &[Template]) -> Verdict {
         ambiguity_within(templates, &self.effort)
     }
 
@@ -141,16 +141,16 @@ impl<'a> Context<'a> {
 
     /// How large the items of an entity can be, as far as limits say.
     pub(crate) fn size_bound(&self, entity: &Entity) -> Option<&SizeBound<'a>> {
-        self.sizes.bound(entity.id)
+        self.sizes.entity_bound(entity.id)
     }
 
     /// How large rows and index entries are.
-    pub fn sizes(&self) -> &Sizes<'a> {
+    pub fn row_sizes(&self) -> &Sizes<'a> {
         &self.sizes
     }
 
     /// How a read of the model is answered.
-    pub fn plan(&self, read: &Read) -> &ReadPlan {
+    pub fn read_plan(&self, read: &Read) -> &ReadPlan {
         let plans = self.plans.get_or_init(|| {
             let reads = self.model.reads.iter();
             reads
@@ -161,20 +161,20 @@ impl<'a> Context<'a> {
     }
 
     /// How often rows are read and written, as far as the estimates say.
-    pub(crate) fn traffic(&self) -> &Traffic<'a> {
+    pub(crate) fn row_traffic(&self) -> &Traffic<'a> {
         &self.traffic
     }
 
     /// The attribute behind a part of a key: a mirror's is its source's.
     pub fn attribute(&self, entity: &'a Entity, part: &KeyPart) -> Option<&'a Attribute> {
-        self.model.source_of(entity).attribute(part.root())
+        self.model.source_of(entity).attribute(part.root_attribute())
     }
 
     /// Whether only the model itself fills an attribute: it is computed, or has a default, by a function that always gives
     /// some text, and no write sets or takes it.
     pub fn is_made(&self, entity: &Entity, part: &KeyPart) -> bool {
         let source = self.model.source_of(entity);
-        let attribute = source.attribute(part.root());
+        let attribute = source.attribute(part.root_attribute());
         let made = attribute
             .and_then(|attribute| attribute.is.as_ref().or(attribute.default.as_ref()))
             .is_some_and(|expr| {
@@ -184,15 +184,15 @@ impl<'a> Context<'a> {
                 let of_string = matches!(&expr.kind, ExprKind::Call(FunctionId::String, args) if args.iter().all(text));
                 expr.is_generated() || of_string
             });
-        made && !self.given.contains(&(source.id, part.root()))
+        made && !self.given.contains(&(source.id, part.root_attribute()))
     }
 
     /// Every template of every key, each place once, with the path that it stands on and whether it is of the sort key.
     pub fn key_templates(&self) -> impl Iterator<Item = (AccessPath<'a>, &'a KeyTemplate, bool)> {
         let mut seen = HashSet::new();
         let both = |path: AccessPath<'a>| {
-            let partition = path.partition().iter().map(move |key| (path, key, false));
-            partition.chain(path.sort().iter().map(move |key| (path, key, true)))
+            let partition = path.partition_templates().iter().map(move |key| (path, key, false));
+            partition.chain(path.sort_templates().iter().map(move |key| (path, key, true)))
         };
         self.own_paths()
             .flat_map(both)
@@ -200,9 +200,9 @@ impl<'a> Context<'a> {
     }
 
     /// How many partitions the keys of a path can make, where all their variables have few values.
-    pub fn partitions(&self, path: &AccessPath<'_>) -> Option<u64> {
+    pub fn partition_count(&self, path: &AccessPath<'_>) -> Option<u64> {
         let mut seen = HashSet::new();
-        let parts = path.partition().iter().flat_map(|key| &key.parts);
+        let parts = path.partition_templates().iter().flat_map(|key| &key.parts);
         let distinct = parts.filter(|part| seen.insert(part.path.as_str()));
         distinct
             .map(|part| part.ty.cardinality())
@@ -222,16 +222,21 @@ impl<'a> Context<'a> {
                 })
             })
         };
-        part.ty.cardinality().is_some() && self.model.source_of(entity).attribute(part.root()).is_some_and(spread)
+        part.ty.cardinality().is_some()
+            && self
+                .model
+                .source_of(entity)
+                .attribute(part.root_attribute())
+                .is_some_and(spread)
     }
 
     /// Every read whose condition is written by hand, beside the keys that it is to meet.
     pub fn by_hand(&self) -> &[ByHand<'a>] {
-        self.by_hand.get_or_init(|| by_hand::conditions(self.model))
+        self.by_hand.get_or_init(|| by_hand::conditions_by_hand(self.model))
     }
 
     /// Every read with a condition by hand, and what came of trying it.
-    pub(crate) fn trials(&self) -> impl Iterator<Item = (&ByHand<'a>, &Trial)> {
+    pub(crate) fn condition_trials(&self) -> impl Iterator<Item = (&ByHand<'a>, &Trial)> {
         let trials = self.trials.get_or_init(|| {
             let each = self.by_hand().iter();
             let effort = Effort::new(TRIALS_STEPS_MAX);
@@ -242,7 +247,7 @@ impl<'a> Context<'a> {
     }
 
     /// All rows that are asked for: by reads, with them, and by `let` and `for` of reads, writes and named steps.
-    pub fn asked(&self) -> Vec<Asked<'a>> {
+    pub fn asked_rows(&self) -> Vec<Asked<'a>> {
         let mut all = Vec::new();
         for read in &self.model.reads {
             let own = read.selection.iter().map(|selection| (selection, Some(&read.allow)));
@@ -306,24 +311,24 @@ impl<'a> Context<'a> {
     }
 
     /// Every way to the rows of an entity, mirrors included.
-    pub fn paths(&self, entity: EntityId) -> Vec<AccessPath<'a>> {
+    pub fn entity_paths(&self, entity: EntityId) -> Vec<AccessPath<'a>> {
         let entity = self.model.entity(entity);
         entity
-            .map(|entity| access::paths(self.model, entity))
+            .map(|entity| access::access_paths(self.model, entity))
             .unwrap_or_default()
     }
 
     /// Every read with each of its selections and the entity of each.
-    pub fn selections(&self) -> impl Iterator<Item = (&'a Read, &'a Selection, &'a Entity)> {
+    pub fn read_selections(&self) -> impl Iterator<Item = (&'a Read, &'a Selection, &'a Entity)> {
         let model = self.model;
         model.reads.iter().flat_map(move |read| {
-            read.selections()
+            read.all_selections()
                 .filter_map(move |selection| Some((read, selection, model.entity(selection.entity()?)?)))
         })
     }
 
     /// Every write with each of its steps, those of groups and of named steps that it calls included.
-    pub fn steps(&self) -> impl Iterator<Item = (&'a Write, &'a Step)> {
+    pub fn write_steps(&self) -> impl Iterator<Item = (&'a Write, &'a Step)> {
         let model = self.model;
         model
             .writes
@@ -332,7 +337,7 @@ impl<'a> Context<'a> {
     }
 
     /// The subject of a finding about an entity on a path: `Task` for the table, `Task.GSI1` for an index.
-    pub fn subject(&self, path: &AccessPath<'_>) -> String {
+    pub fn path_subject(&self, path: &AccessPath<'_>) -> String {
         match path.index {
             Some(index) => format!("{}.{}", path.entity.name, index.name),
             None => path.entity.name.clone(),
@@ -340,7 +345,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether anything changes an attribute after its row was created.
-    pub fn changes(&self, entity: &Entity, attribute: &str) -> bool {
+    pub fn changes_attribute(&self, entity: &Entity, attribute: &str) -> bool {
         let source = self.model.source_of(entity);
         let Some(declared) = source.attribute(attribute) else {
             return false;
@@ -355,7 +360,7 @@ impl<'a> Context<'a> {
         let computed = declared.is.as_ref().is_some_and(|expr| {
             expr.attributes()
                 .into_iter()
-                .any(|from| from != attribute && self.changes(source, from))
+                .any(|from| from != attribute && self.changes_attribute(source, from))
         });
         let written = self.written.contains(&(source.id, attribute));
         moved || declared.always.is_some() || computed || written
@@ -419,7 +424,7 @@ pub(crate) fn key_place(choice: &KeyChoice) -> Span {
 }
 
 /// The templates of a choice, in the order of the key attributes.
-pub fn templates(choice: &KeyChoice) -> Vec<Template> {
+pub fn choice_templates(choice: &KeyChoice) -> Vec<Template> {
     templates_of(&choice.keys)
 }
 
@@ -459,8 +464,8 @@ pub(crate) fn held_key(model: &Model, entity: &Entity, index: &Index) -> Option<
 
 /// Whether the template with which some index fills an attribute may be incomplete; nothing where none fills it.
 fn made_elsewhere(entity: &Entity, name: &str) -> Option<bool> {
-    let choices = entity.index.iter().flat_map(|entry| entry.choices());
-    let made = choices.filter_map(|choice| Some((choice, choice.template(name)?)));
+    let choices = entity.index.iter().flat_map(|entry| entry.key_choices());
+    let made = choices.filter_map(|choice| Some((choice, choice.attribute_template(name)?)));
     let mut made = made
         .map(|(choice, key)| choice.when.is_some() || key.parts.iter().any(|part| part.optional))
         .peekable();
@@ -469,7 +474,7 @@ fn made_elsewhere(entity: &Entity, name: &str) -> Option<bool> {
 }
 
 /// Names in backticks, the first few of many.
-pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+pub fn listed_names<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let shown: Vec<String> = names.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(LISTED_MAX) {
@@ -487,7 +492,7 @@ pub(crate) fn index_subject(index: &Index) -> String {
 }
 
 /// A number as people read it: `3,000`.
-pub fn thousands(number: u64) -> String {
+pub fn grouped_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -500,8 +505,8 @@ pub fn thousands(number: u64) -> String {
 }
 
 /// Read units as a number.
-pub fn units(units: singlet_item::ReadUnits) -> f64 {
-    units.halves() as f64 / 2.0
+pub fn unit_figure(units: singlet_item::ReadUnits) -> f64 {
+    units.half_count() as f64 / 2.0
 }
 
 /// Values after a word: `with `args.to` `2026-02-13``; the word's object alone where there are none.
@@ -511,20 +516,20 @@ pub(crate) fn with_values(word: &str, values: &[(String, String)]) -> String {
         .map(|(name, value)| format!("`{name}` `{value}`"))
         .collect();
     match (word, shown.is_empty()) {
-        (word, false) => format!("{word} {}", enumerated(&shown)),
+        (word, false) => format!("{word} {}", enumerated_names(&shown)),
         ("with", true) => "on any call".to_owned(),
         (_, true) => "a row".to_owned(),
     }
 }
 
 /// One thing or several: `1 partition`, `4 partitions`.
-pub fn counted(number: u64, thing: &str) -> String {
+pub fn counted_thing(number: u64, thing: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
-    format!("{} {thing}{ending}", thousands(number))
+    format!("{} {thing}{ending}", grouped_thousands(number))
 }
 
 /// Names in a row, as a sentence has them: `a`, `b` and `c`.
-pub(crate) fn enumerated(names: &[String]) -> String {
+pub(crate) fn enumerated_names(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),

@@ -24,8 +24,8 @@ impl<'a> KeySpace<'a> {
     pub fn new(paths: Vec<AccessPath<'a>>) -> Self {
         let mut by_text: ByText<'a, ByText<'a, Vec<usize>>> = BTreeMap::new();
         for (at, path) in paths.iter().enumerate() {
-            let inner = by_text.entry(leading_text(path.partition())).or_default();
-            inner.entry(leading_text(path.sort())).or_default().push(at);
+            let inner = by_text.entry(leading_text(path.partition_templates())).or_default();
+            inner.entry(leading_text(path.sort_templates())).or_default().push(at);
         }
         KeySpace { paths, by_text }
     }
@@ -49,7 +49,7 @@ impl<'a> KeySpace<'a> {
     }
 
     /// The paths whose keys may be equal to keys that begin with these texts, by their places among the paths.
-    pub fn near(&self, partition: &str, sort: &str) -> Vec<(usize, AccessPath<'a>)> {
+    pub fn paths_near(&self, partition: &str, sort: &str) -> Vec<(usize, AccessPath<'a>)> {
         let inner = related(&self.by_text, partition);
         let mut places: Vec<usize> = inner
             .flat_map(|inner| related(inner, sort).flatten().copied())

@@ -52,7 +52,7 @@ pub(crate) use design_rule;
 /// Every rule there is: the language's and the design's.
 pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     let design = DESIGN_RULES.iter().map(|design| &design.rule);
-    singlet_model::rules::all()
+    singlet_model::rules::all_rules()
         .chain(design)
         .chain(accept::RULES.iter().copied())
         .chain(store_kinds::RULES.iter().copied())
@@ -64,14 +64,14 @@ pub fn find_rule(name: &str) -> Option<&'static Rule> {
 }
 
 /// A rule's page, without the space that a doc comment leaves before each line.
-pub fn page(rule: &Rule) -> String {
+pub fn rule_page(rule: &Rule) -> String {
     let lines = rule.page.trim_matches('\n').lines();
     let stripped: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
     stripped.join("\n").trim().to_owned()
 }
 
 /// Runs every design rule over a model that has no errors, and takes out what the model accepts.
-pub fn check(loaded: Loaded) -> Diagnostics {
+pub fn check_design(loaded: Loaded) -> Diagnostics {
     let Loaded { model, mut diagnostics } = loaded;
     let Some(model) = model else {
         return diagnostics;
@@ -83,11 +83,11 @@ pub fn check(loaded: Loaded) -> Diagnostics {
     for design in DESIGN_RULES {
         (design.check)(&context, &mut Findings::new(&design.rule, &mut diagnostics));
     }
-    accept::apply(&model, diagnostics)
+    accept::apply_accepts(&model, diagnostics)
 }
 
 /// Whether the severity makes `check` fail.
-pub fn fails(severity: Severity, deny_warnings: bool) -> bool {
+pub fn fails_check(severity: Severity, deny_warnings: bool) -> bool {
     match severity {
         Severity::Error => true,
         Severity::Warning => deny_warnings,

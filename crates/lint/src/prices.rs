@@ -6,6 +6,6 @@ use singlet_cost::{Prices, region_prices};
 pub(crate) const IN_FORCE: &str = "us-east-1, since November 2024";
 
 /// The prices that are built in.
-pub fn current() -> Option<Prices> {
+pub fn built_in_prices() -> Option<Prices> {
     region_prices("us-east-1").ok()
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Assignment, Entity, LetValue, Step, StepKind, Taken, Write};
-pub use singlet_plan::write::exclusive;
+pub use singlet_plan::write::are_exclusive;
 
 /// A step and where it stands.
 pub struct Placed<'a> {
@@ -29,7 +29,7 @@ impl Placed<'_> {
 }
 
 /// Every step of every write and of every named step, once, groups opened.
-pub fn placed(model: &Model) -> Vec<Placed<'_>> {
+pub fn placed_steps(model: &Model) -> Vec<Placed<'_>> {
     let mut all = Vec::new();
     for write in &model.writes {
         all.extend(placed_in(write));
@@ -74,12 +74,12 @@ fn open<'a>(
 }
 
 /// Every value that a step puts somewhere.
-pub fn assignments(step: &Step) -> impl Iterator<Item = &Assignment> {
+pub fn step_assignments(step: &Step) -> impl Iterator<Item = &Assignment> {
     step.set.iter().chain(&step.add).chain(&step.remove).chain(&step.append)
 }
 
 /// Every attribute that a step takes from the request.
-pub fn taken(step: &Step) -> impl Iterator<Item = &Taken> {
+pub fn step_taken(step: &Step) -> impl Iterator<Item = &Taken> {
     step.take.iter().chain(&step.patch)
 }
 

@@ -222,7 +222,7 @@ pub fn check_for_store(loaded: Loaded, kind: &StoreKind) -> Diagnostics {
         Some(model) if !loaded.diagnostics.has_errors() => findings_for(model, kind),
         _ => Vec::new(),
     };
-    let mut diagnostics = crate::check(loaded);
+    let mut diagnostics = crate::check_design(loaded);
     for finding in found {
         diagnostics.push(finding);
     }
@@ -359,7 +359,7 @@ fn transaction_writes(model: &Model) -> Vec<Ask> {
 /// What makes a write more than one item, in words.
 fn written_parts<'a>(costs: &WriteCosts<'a>, write: &'a Write) -> String {
     let mut words: Vec<String> = Vec::new();
-    for part in costs.parts(write).iter().filter(|part| part.index.is_none()) {
+    for part in costs.written_parts(write).iter().filter(|part| part.index.is_none()) {
         let entity = part.entity.map(|entity| entity.name.as_str());
         let word = match (part.kind, entity) {
             (PartKind::Row, Some(entity)) => format!("`{entity}`"),

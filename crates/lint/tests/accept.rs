@@ -22,7 +22,7 @@ entities:
 
 fn messages(accept: &str) -> Vec<String> {
     let source = Source::new("model.yaml", format!("{MODEL}{accept}"));
-    let findings = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+    let findings = singlet_lint::check_design(singlet_model::load_source(&source)).into_sorted();
     findings
         .iter()
         .filter(|finding| finding.rule.name == "constant-partition-key" || finding.rule.code.starts_with('A'))

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use singlet_lint::{all_rules, check, find_rule};
-use singlet_model::{Diagnostic, Severity, Source, load};
+use singlet_lint::{all_rules, check_design, find_rule};
+use singlet_model::{Diagnostic, Severity, Source, load_source};
 
 /// A rule, its folder, what its help proposes, and the places of its model where that is written: what stands there, and what then.
 type Proposal = (
@@ -302,9 +302,9 @@ const PROPOSALS: &[Proposal] = &[
 ];
 
 fn findings(text: &str) -> Vec<Diagnostic> {
-    let loaded = load(&Source::new("model.yaml", text));
+    let loaded = load_source(&Source::new("model.yaml", text));
     assert!(!loaded.diagnostics.has_errors(), "{:?}\n{text}", loaded.diagnostics);
-    check(loaded).into_sorted()
+    check_design(loaded).into_sorted()
 }
 
 /// How many errors each rule finds.

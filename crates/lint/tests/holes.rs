@@ -240,12 +240,12 @@ impl FoundBy {
             Found::At(at) => self.missed(at, &document.found),
             Found::WithUsing { read, line } => {
                 let source = Source::new("with a line more", document.with_using(read, line));
-                let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+                let found = singlet_lint::check_design(singlet_model::load_source(&source)).into_sorted();
                 self.missed(std::slice::from_ref(read), &found)
             }
             Found::With { write, step } => {
                 let source = Source::new("with a step more", document.with_step(write, step));
-                let found = singlet_model::load(&source).diagnostics.into_sorted();
+                let found = singlet_model::load_source(&source).diagnostics.into_sorted();
                 let said: Vec<&str> = found.iter().map(|finding| finding.rule.name).collect();
                 match said.as_slice() {
                     [rule] if *rule == self.rule => Vec::new(),
@@ -274,7 +274,7 @@ impl FoundBy {
 impl Document {
     fn of(system: &str) -> Self {
         let source = source(system, "documented.yaml");
-        let loaded = singlet_model::load(&source);
+        let loaded = singlet_model::load_source(&source);
         let said: Vec<&str> = loaded
             .diagnostics
             .iter()
@@ -286,8 +286,8 @@ impl Document {
         );
         Document {
             text: source.text().to_owned(),
-            model: singlet_model::load(&source).model.expect("a model"),
-            found: singlet_lint::check(loaded).into_sorted(),
+            model: singlet_model::load_source(&source).model.expect("a model"),
+            found: singlet_lint::check_design(loaded).into_sorted(),
         }
     }
 
@@ -300,7 +300,7 @@ impl Document {
 
     /// What `check` says of it without any claim.
     fn found_unclaimed(system: &str) -> Vec<Diagnostic> {
-        let mut loaded = singlet_model::load(&source(system, "documented.yaml"));
+        let mut loaded = singlet_model::load_source(&source(system, "documented.yaml"));
         let model = loaded.model.as_mut().expect("a model");
         model.table.claims = TableClaims::default();
         for index in &mut model.table.indexes {
@@ -319,7 +319,7 @@ impl Document {
             .writes
             .iter_mut()
             .for_each(|write| write.claim = DocumentedClaim::default());
-        singlet_lint::check(loaded).into_sorted()
+        singlet_lint::check_design(loaded).into_sorted()
     }
 
     /// The text with one step more at the beginning of a write.
@@ -342,7 +342,7 @@ fn source(system: &str, file: &str) -> Source {
 
 fn holes(system: &str) -> Vec<Hole> {
     let mut diagnostics = Diagnostics::default();
-    let root = node::read(&source(system, "holes.yaml"), &mut diagnostics).expect("a list of holes");
+    let root = node::read_tree(&source(system, "holes.yaml"), &mut diagnostics).expect("a list of holes");
     assert!(
         diagnostics.is_empty(),
         "systems/{system}/holes.yaml: {:?}",

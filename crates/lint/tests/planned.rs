@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use singlet_lint::check;
-use singlet_model::{Model, Source, load};
+use singlet_lint::check_design;
+use singlet_model::{Model, Source, load_source};
 use singlet_plan::read::{plan_read, plan_reversed};
 use singlet_plan::write::plan_write;
 
@@ -73,12 +73,12 @@ fn every_combination_has_a_plan_or_is_a_finding() {
     for path in files {
         let text = fs::read_to_string(&path).unwrap();
         let source = Source::new("model.yaml", text);
-        let loaded = load(&source);
+        let loaded = load_source(&source);
         if loaded.diagnostics.has_errors() || loaded.model.is_none() {
             continue;
         }
-        let findings = check(loaded).into_sorted();
-        let model = load(&source).model.unwrap();
+        let findings = check_design(loaded).into_sorted();
+        let model = load_source(&source).model.unwrap();
         let said = |codes: &[&str]| -> HashSet<&str> {
             let spoken = findings.iter().filter(|finding| codes.contains(&finding.rule.code));
             spoken.map(|finding| finding.subject.as_str()).collect()

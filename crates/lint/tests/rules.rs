@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use singlet_lint::{DESIGN_RULES, all_rules, page};
+use singlet_lint::{DESIGN_RULES, all_rules, rule_page};
 use singlet_model::{Rule, Severity, Source};
 
 #[test]
@@ -56,9 +56,9 @@ fn codes_and_names_are_unique_and_every_page_explains() {
     for rule in all_rules() {
         assert!(seen.insert(rule.code), "{} is used twice", rule.code);
         assert!(seen.insert(rule.name), "{} is used twice", rule.name);
-        assert!(!rule.summary().is_empty(), "{} has no summary", rule.code);
+        assert!(!rule.page_summary().is_empty(), "{} has no summary", rule.code);
         assert!(
-            page(rule).contains("Way out") || page(rule).lines().count() > 3,
+            rule_page(rule).contains("Way out") || rule_page(rule).lines().count() > 3,
             "{} says no way out",
             rule.code
         );
@@ -79,7 +79,7 @@ fn the_pages_in_the_docs_are_current() {
             rule.code,
             rule.name,
             rule.severity.word(),
-            rule.summary()
+            rule.page_summary()
         ));
         pages.push((
             file,
@@ -88,7 +88,7 @@ fn the_pages_in_the_docs_are_current() {
                 rule.code,
                 rule.name,
                 rule.severity.word(),
-                page(rule)
+                rule_page(rule)
             ),
         ));
     }
@@ -118,7 +118,7 @@ fn the_pages_in_the_docs_are_current() {
 
 fn findings(path: &Path, rule: &Rule) -> (Source, BTreeSet<usize>) {
     let source = Source::new(path.display().to_string(), fs::read_to_string(path).unwrap());
-    let loaded = singlet_model::load(&source);
+    let loaded = singlet_model::load_source(&source);
     let mistakes: Vec<String> = loaded
         .diagnostics
         .iter()
@@ -126,7 +126,7 @@ fn findings(path: &Path, rule: &Rule) -> (Source, BTreeSet<usize>) {
         .map(|finding| {
             format!(
                 "line {}: {} {}",
-                source.position(finding.span.start).line,
+                source.position_at(finding.span.start).line,
                 finding.rule.code,
                 finding.message
             )
@@ -138,11 +138,11 @@ fn findings(path: &Path, rule: &Rule) -> (Source, BTreeSet<usize>) {
         path.display(),
         mistakes.join("\n")
     );
-    let found = singlet_lint::check(loaded).into_sorted();
+    let found = singlet_lint::check_design(loaded).into_sorted();
     let lines = found
         .iter()
         .filter(|finding| finding.rule == rule)
-        .map(|finding| source.position(finding.span.start).line)
+        .map(|finding| source.position_at(finding.span.start).line)
         .collect();
     (source, lines)
 }

@@ -10,8 +10,8 @@
 use std::fs;
 use std::path::Path;
 
-use singlet_lint::{STORE_KINDS, check, check_for_store, store_kind};
-use singlet_model::{Severity, Source, load};
+use singlet_lint::{STORE_KINDS, check_design, check_for_store, store_kind};
+use singlet_model::{Severity, Source, load_source};
 
 const SHOP: &str = r#"
 singlet: 1
@@ -32,7 +32,7 @@ table:
 
 /// The findings about the store, as `CODE subject: message`.
 fn found(text: &str, kind: &str) -> Vec<String> {
-    let loaded = load(&Source::new("model.yaml", text.to_owned()));
+    let loaded = load_source(&Source::new("model.yaml", text.to_owned()));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let all = check_for_store(loaded, store_kind(kind).unwrap()).into_sorted();
     let own = all.into_iter().filter(|finding| finding.rule.code.starts_with('P'));
@@ -124,7 +124,7 @@ fn every_kind_knows_its_name_and_dynamodb_lacks_nothing() {
 #[test]
 fn nothing_is_said_of_stores_unless_one_is_named() {
     let text = model(NOTE);
-    let found = check(load(&Source::new("model.yaml", text))).into_sorted();
+    let found = check_design(load_source(&Source::new("model.yaml", text))).into_sorted();
     assert!(found.iter().all(|finding| !finding.rule.code.starts_with('P')));
 }
 
@@ -163,7 +163,7 @@ writes:
   strike: {every: 1h, do: [{update: Order("a"), add: {n: 1}}]}
 "#
     );
-    let loaded = load(&Source::new("model.yaml", text.clone()));
+    let loaded = load_source(&Source::new("model.yaml", text.clone()));
     let errors: Vec<String> = loaded
         .diagnostics
         .iter()

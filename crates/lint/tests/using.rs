@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use singlet_lint::check;
+use singlet_lint::check_design;
 use singlet_model::Source;
 
 /// The rules that compare a condition with its meaning.
@@ -282,9 +282,9 @@ fn findings(case: &Case, using: &str) -> Vec<String> {
         .replace("ARGS", case.args)
         .replace("WHERE", &format!("'{}'", case.meaning))
         .replace("USING", using);
-    let loaded = singlet_model::load(&Source::new("probe.yaml", text.clone()));
+    let loaded = singlet_model::load_source(&Source::new("probe.yaml", text.clone()));
     assert!(!loaded.diagnostics.has_errors(), "{}\n{:?}", text, loaded.diagnostics);
-    let found = check(loaded);
+    let found = check_design(loaded);
     let of_rules = found.iter().filter(|finding| RULES.contains(&finding.rule.code));
     of_rules
         .map(|finding| format!("{}: {}", finding.rule.code, finding.message))

@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-use singlet_lint::check;
-use singlet_model::{Diagnostic, Source, load};
+use singlet_lint::check_design;
+use singlet_model::{Diagnostic, Source, load_source};
 
 fn findings(text: &str, code: &str) -> Vec<Diagnostic> {
     let source = Source::new("model.yaml", text);
-    let loaded = load(&source);
-    let found = check(loaded);
+    let loaded = load_source(&source);
+    let found = check_design(loaded);
     found
         .iter()
         .filter(|finding| finding.rule.code == code)

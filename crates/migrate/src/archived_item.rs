@@ -44,8 +44,8 @@ fn key_attributes(key: &KeySchema) -> impl Iterator<Item = (&KeyAttribute, usize
 
 fn check_key_value(attribute: &KeyAttribute, value: &Value, bytes_max: usize, part_of: &str) -> Result<(), String> {
     let what = format!("the item's `{}`, which is part of {part_of},", attribute.name);
-    if !attribute.key_type.takes(value) {
-        let (is, wanted) = (value.type_name(), attribute.key_type.letter());
+    if !attribute.key_type.takes_value(value) {
+        let (is, wanted) = (value.type_name(), attribute.key_type.type_letter());
         return Err(format!("{what} is of type `{is}`, not `{wanted}`"));
     }
     let bytes = match value {

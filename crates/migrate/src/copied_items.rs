@@ -45,7 +45,7 @@ impl CarriedTable {
 
 impl TableCopier<'_> {
     /// Brings the target's items to what the source's are.
-    pub(crate) async fn copied(&self, control: &TableControl, is_new: bool) -> Result<CopiedTable, CopyError> {
+    pub(crate) async fn bring_items(&self, control: &TableControl, is_new: bool) -> Result<CopiedTable, CopyError> {
         let pacer = Pacer::new(self.options.rate);
         let mut copied = CopiedTable::default();
         for table in carried_tables(self.source).await? {
@@ -96,7 +96,7 @@ impl TableCopier<'_> {
             items.retain(|item| self.is_carried(control, table, item));
             filled.equal += items.len() as u64;
             if compares {
-                items = lacking(self.target, table, items, (self.clock)()).await?;
+                items = lacking_items(self.target, table, items, (self.clock)()).await?;
             }
             filled.corrected += items.len() as u64;
             put_items(self.target, table, items, pacer).await?;
@@ -147,7 +147,7 @@ impl TableCopier<'_> {
 }
 
 /// Of some items, those that are not in a table as they are; what has expired may be gone there.
-pub(crate) async fn lacking(
+pub(crate) async fn lacking_items(
     engine: &Engine,
     table: &CarriedTable,
     items: Vec<Item>,
@@ -181,8 +181,8 @@ pub(crate) async fn put_items(
             .iter()
             .map(|item| (item_size_bytes(item) as u64).div_ceil(WRITE_UNIT_BYTES));
         let units: u64 = units.sum();
-        pacer.wait().await;
-        pacer.took(units as f64);
+        pacer.wait_until_paid().await;
+        pacer.note_taken(units as f64);
         put_all(engine.store(), &table.name, batch, |_| {}).await
     });
     let mut work = stream::iter(work).buffer_unordered(BATCHES_AT_ONCE);

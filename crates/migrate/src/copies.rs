@@ -13,7 +13,7 @@ use crate::error::{MigrateError, RowMisfit};
 use crate::images::{Models, OldKind, RowImages};
 use crate::mapping::source_of;
 use crate::migrator::Working;
-use crate::stamp::{is_stamped, unstamped};
+use crate::stamp::{is_stamped, unstamped_item};
 use crate::step::Actual;
 
 /// A copy that a row lacks.
@@ -38,7 +38,7 @@ impl<'e> Models<'e> {
         if lacked.peek().is_none() {
             return Vec::new();
         }
-        let scope = self.scope(self.new, now);
+        let scope = self.image_scope(self.new, now);
         let Ok(was) = row::decode_as_stored(old, item) else {
             return Vec::new();
         };
@@ -79,7 +79,7 @@ impl<'e> Models<'e> {
     /// What an entity of the new model was.
     fn old_of(&self, new: &Entity) -> Option<&'e Entity> {
         let mut all = self.map.old.entities.iter();
-        all.find(|old| self.map.counterpart(old).is_some_and(|is| is.id == new.id))
+        all.find(|old| self.map.counterpart_of(old).is_some_and(|is| is.id == new.id))
     }
 
     fn copied_value(&self, lacked: &LackedCopy<'_>, actual: &Actual, now: i64) -> Option<Value> {
@@ -87,7 +87,7 @@ impl<'e> Models<'e> {
         let found = lacked.places.iter().filter_map(|place| actual.get(place)?.as_ref());
         let mut rows = found.filter_map(|item| match is_stamped(item) {
             true => {
-                let item = unstamped(item);
+                let item = unstamped_item(item);
                 let entity = entity_of_item(self.map.new, &item)?;
                 (entity.id == new.id)
                     .then(|| row::decode_as_stored(new, &item).ok())
@@ -98,7 +98,7 @@ impl<'e> Models<'e> {
                 let was = (entity.id == old.id)
                     .then(|| row::decode_as_stored(old, item).ok())
                     .flatten()?;
-                let scope = self.scope(self.new, now);
+                let scope = self.image_scope(self.new, now);
                 self.map.mapped_row((old, new), item, &was, scope).ok()
             }
         });

@@ -56,7 +56,7 @@ pub struct DeployPlan {
 impl DeployPlan {
     /// What has to be done where no table is there yet.
     pub fn of_missing(model: &Model) -> Self {
-        let wanted = table::spec(model);
+        let wanted = table::table_spec(model);
         let indexes: Vec<String> = wanted.indexes.iter().map(|index| format!("`{}`", index.name)).collect();
         let with = match indexes.as_slice() {
             [] => String::new(),
@@ -163,7 +163,7 @@ impl<'e> Deployer<'e> {
     /// # Errors
     ///
     /// Where the store fails.
-    pub async fn plan(&self) -> Result<DeployPlan, DeployError> {
+    pub async fn deploy_plan(&self) -> Result<DeployPlan, DeployError> {
         let Some(live) = self.live().await? else {
             return Ok(DeployPlan::of_missing(self.engine.model()));
         };
@@ -212,7 +212,7 @@ impl<'e> Deployer<'e> {
     }
 
     fn wanted(&self) -> TableSpec {
-        table::spec(self.engine.model())
+        table::table_spec(self.engine.model())
     }
 
     async fn live(&self) -> Result<Option<Live>, DeployError> {
@@ -228,10 +228,10 @@ impl<'e> Deployer<'e> {
     /// A table that is being migrated is not changed here.
     async fn check_still(&self) -> Result<(), DeployError> {
         let control = self.engine.table_control().await.map_err(open_failed)?;
-        if let Some(relocation) = control.as_ref().and_then(|control| control.relocation()) {
+        if let Some(relocation) = control.as_ref().and_then(|control| control.current_relocation()) {
             return Err(DeployError::Relocated(relocation.clone()));
         }
-        match control.and_then(|control| control.migration().cloned()) {
+        match control.and_then(|control| control.current_migration().cloned()) {
             Some(migration) => Err(DeployError::Migrating(migration)),
             None => Ok(()),
         }
@@ -392,8 +392,8 @@ fn unit_changes(wanted: &TableSpec, live: &TableSpec) -> Vec<TableChange> {
     let mut changes = Vec::new();
     for index in wanted.indexes.iter().filter(|index| index.kind == IndexKind::Global) {
         let known = live.indexes.iter().find(|known| known.name == index.name);
-        let billing = index.billing(wanted.billing);
-        if known.is_none_or(|known| known.billing(live.billing) == billing) {
+        let billing = index.index_billing(wanted.billing);
+        if known.is_none_or(|known| known.index_billing(live.billing) == billing) {
             continue;
         }
         if let Billing::Provisioned {

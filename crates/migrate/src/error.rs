@@ -25,7 +25,11 @@ impl fmt::Display for RowMisfit {
         write!(out, "{} ", self.entity)?;
         for (at, (name, value)) in self.key.iter().enumerate() {
             let between = if at == 0 { "" } else { ", " };
-            write!(out, "{between}{name} {}", singlet_runtime::values::json_text::of(value))?;
+            write!(
+                out,
+                "{between}{name} {}",
+                singlet_runtime::values::json_text::json_of(value)
+            )?;
         }
         write!(out, ": {}", self.reason)
     }

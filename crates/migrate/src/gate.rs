@@ -61,7 +61,7 @@ impl Gate {
     }
 
     /// What time it is.
-    pub fn moment(&self) -> Moment {
+    pub fn gate_moment(&self) -> Moment {
         Moment {
             millis: self.millis(),
             wall: (self.wall)(),
@@ -80,12 +80,12 @@ impl Gate {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    pub fn refusal(&self) -> Option<StoreError> {
+    pub fn gate_refusal(&self) -> Option<StoreError> {
         let why = match self.is_closed.load(Ordering::Acquire) {
             true => *self.closed.lock().unwrap_or_else(PoisonError::into_inner),
             false => self.is_stale().then_some(NOT_READ),
         };
-        why.map(|why| StoreError::unavailable(why).telling(Some(why)))
+        why.map(|why| StoreError::unavailable(why).with_told(Some(why)))
     }
 
     /// Whether it was not read for too long, by either clock: one stands still while a machine sleeps, and somebody may set the other.
@@ -112,7 +112,7 @@ impl StoreLayer for GatedStore {
     }
 
     fn refusal(&self) -> Option<StoreError> {
-        self.gate.refusal()
+        self.gate.gate_refusal()
     }
 
     fn passes_at_once(&self) -> bool {
@@ -162,14 +162,14 @@ enum Bridges {
 async fn watch_table(engine: Engine, faces: Vec<String>, gate: Weak<Gate>, bridges: Bridges) {
     loop {
         tokio::time::sleep(GATE_BEAT).await;
-        let Some(at) = gate.upgrade().map(|gate| gate.moment()) else {
+        let Some(at) = gate.upgrade().map(|gate| gate.gate_moment()) else {
             return;
         };
         let control = engine.table_control().await;
         let Some(gate) = gate.upgrade() else { return };
         // The gate closes by itself once it has not been read for too long.
         let Ok(control) = control else { continue };
-        let phase = control.as_ref().and_then(TableControl::migration);
+        let phase = control.as_ref().and_then(TableControl::current_migration);
         let is_bridge = phase.is_some_and(|migration| migration.phase.is_bridge());
         match is_bridge && bridges == Bridges::Pass {
             true => gate.has_read(None, at),
@@ -182,7 +182,7 @@ async fn watch_table(engine: Engine, faces: Vec<String>, gate: Weak<Gate>, bridg
 pub(crate) fn closed_by(control: Option<&TableControl>, faces: &[String]) -> Option<&'static str> {
     let control = control?;
     let is_left = faces.is_empty() || control.faces().iter().any(|face| faces.contains(face));
-    match (control.migration(), control.relocation()) {
+    match (control.current_migration(), control.current_relocation()) {
         (Some(_), _) => Some(MIGRATING),
         (None, Some(relocation)) => Some(match relocation.phase {
             RelocationPhase::Moved => MOVED,

@@ -100,7 +100,7 @@ impl<'e> Models<'e> {
         }
     }
 
-    pub fn scope<'s>(&'s self, engine: &'s Engine, now: i64) -> Scope<'s> {
+    pub fn image_scope<'s>(&'s self, engine: &'s Engine, now: i64) -> Scope<'s> {
         Scope {
             setting: engine.setting(),
             now,
@@ -127,9 +127,9 @@ impl<'e> Models<'e> {
         let Some(entity) = entity_of_item(old, item) else {
             return OldKind::Unknown;
         };
-        match self.map.counterpart(entity) {
+        match self.map.counterpart_of(entity) {
             // Its row takes it away.
-            _ if entity.mirror.is_some() && self.map.counterpart(old.source_of(entity)).is_some() => OldKind::Mirror,
+            _ if entity.mirror.is_some() && self.map.counterpart_of(old.source_of(entity)).is_some() => OldKind::Mirror,
             None => OldKind::Gone(entity),
             Some(new) if entity.role.is_some() => OldKind::Record(entity, new),
             Some(new) => OldKind::Row(entity, new),
@@ -178,7 +178,7 @@ impl<'e> Models<'e> {
         now: i64,
     ) -> Result<RowImages, String> {
         let said = |error: singlet_runtime::RuntimeError| error.to_string();
-        let (old_scope, new_scope) = (self.scope(self.old, now), self.scope(self.new, now));
+        let (old_scope, new_scope) = (self.image_scope(self.old, now), self.image_scope(self.new, now));
         let was = row::decode_as_stored(old, item).map_err(said)?;
         let mut is = self.map.mapped_row((old, new), item, &was, new_scope)?;
         for (name, value) in copies {

@@ -47,7 +47,7 @@ impl IndexGate {
             .unwrap_or_else(PoisonError::into_inner)
             .contains(index)
         {
-            true => Err(StoreError::unavailable(NOT_WHOLE).telling(Some(NOT_WHOLE))),
+            true => Err(StoreError::unavailable(NOT_WHOLE).with_told(Some(NOT_WHOLE))),
             false => Ok(()),
         }
     }
@@ -104,7 +104,7 @@ impl IndexBuilder {
     /// # Errors
     ///
     /// Where a row has no key for an index, or the store fails: the indexes stay as they are, and the next start goes on.
-    pub async fn build(&self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<IndexesBuilt, MigrateError> {
+    pub async fn build_indexes(&self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<IndexesBuilt, MigrateError> {
         let rows = self.fill_rows(clock).await?;
         let (store, table) = (self.engine.store(), &self.engine.model().table.name);
         for index in self.pending_indexes() {
@@ -117,7 +117,7 @@ impl IndexBuilder {
         }
         wait_for_table(&**store, table).await?;
         let control = self.engine.table_control().await?.ok_or(MigrateError::Unknown)?;
-        let is_still = control.migration().is_none() && control.relocation().is_none();
+        let is_still = control.current_migration().is_none() && control.current_relocation().is_none();
         if !is_still || !self.engine.end_migration(&control).await? {
             // Somebody has begun to migrate the table, and makes the indexes; or to carry it elsewhere.
             return Err(RuntimeError::Conflict.into());
@@ -128,7 +128,7 @@ impl IndexBuilder {
 
     fn pending_indexes(&self) -> Vec<IndexSpec> {
         let pending = self.pending.read().unwrap_or_else(PoisonError::into_inner);
-        let wanted = table::spec(self.engine.model()).indexes.into_iter();
+        let wanted = table::table_spec(self.engine.model()).indexes.into_iter();
         wanted.filter(|index| pending.contains(&index.name)).collect()
     }
 

@@ -20,14 +20,14 @@ pub(crate) struct ModelMap<'m> {
 
 impl<'m> ModelMap<'m> {
     /// What an entity of the old model has become; none where it is gone.
-    pub fn counterpart(&self, old: &Entity) -> Option<&'m Entity> {
+    pub fn counterpart_of(&self, old: &Entity) -> Option<&'m Entity> {
         let was = |entity: &&Entity| entity.was.as_ref().is_some_and(|was| was.text == old.name);
         let renamed = self.new.entities.iter().find(was);
         renamed.or_else(|| self.new.entity_named(&old.name))
     }
 
     /// What keeps rows from being changed in this table at all.
-    pub fn hindrances(&self) -> Vec<String> {
+    pub fn mapping_hindrances(&self) -> Vec<String> {
         let (old, new) = (&self.old.table, &self.new.table);
         let mut found = Vec::new();
         if old.name != new.name {
@@ -46,7 +46,9 @@ impl<'m> ModelMap<'m> {
             found.push("rows would no longer say what they are, and could be taken for others".to_owned());
         }
         for entity in &self.old.entities {
-            let Some(is) = self.counterpart(entity) else { continue };
+            let Some(is) = self.counterpart_of(entity) else {
+                continue;
+            };
             if entity.mirror.is_some() != is.mirror.is_some() {
                 found.push(format!(
                     "`{}` is a mirror in one of the models and not in the other",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use singlet_audit::Pacer;
 use singlet_changes::Followers;
-use singlet_face::{Company, Face, differences};
+use singlet_face::{Company, Face, face_differences};
 use singlet_runtime::{Engine, Migration, MigrationPhase, RuntimeError, TableControl, table};
 use singlet_store::{Consumed, TableSpec};
 
@@ -103,7 +103,7 @@ pub(crate) struct Working<'m> {
 }
 
 impl Working<'_> {
-    pub fn tell(&self, items: u64, written: u64) {
+    pub fn tell_progress(&self, items: u64, written: u64) {
         (self.progress)(MigrateProgress {
             phase: self.phase,
             items,
@@ -114,7 +114,7 @@ impl Working<'_> {
     /// Read units that were consumed.
     pub fn consumed_units(&self) -> f64 {
         let consumed = self.consumed.lock().unwrap_or_else(PoisonError::into_inner);
-        consumed.total().read.halves() as f64 / 2.0
+        consumed.total_units().read.half_count() as f64 / 2.0
     }
 }
 
@@ -140,10 +140,10 @@ impl<'e> Migrator<'e> {
     /// # Errors
     ///
     /// Where the models or the table do not allow it, another migration is under way, or the store fails.
-    pub async fn plan(&self) -> Result<MigrationPlan, MigrateError> {
+    pub async fn migration_plan(&self) -> Result<MigrationPlan, MigrateError> {
         let faces = self.faces().await?;
         let control = self.control().await?;
-        if let Some(migration) = control.migration() {
+        if let Some(migration) = control.current_migration() {
             return Err(MigrateError::Another(migration.clone()));
         }
         let live = self.checked(&control, &faces).await?;
@@ -160,12 +160,12 @@ impl<'e> Migrator<'e> {
     /// Where it cannot be done: then nothing was changed, or the same call goes on once the reason is gone.
     pub async fn run(&self) -> Result<Migrated, MigrateError> {
         let faces = self.faces().await?;
-        let target = faces.1.hash();
+        let target = faces.1.face_hash();
         let (consumed, pacer) = (Mutex::default(), Pacer::new(self.options.rate));
         let mut has_begun = false;
         for _ in 0..TURNS_MAX {
             let control = self.control().await?;
-            let Some(migration) = control.migration().cloned() else {
+            let Some(migration) = control.current_migration().cloned() else {
                 if has_begun {
                     // Whoever else was at it has ended it.
                     let was_done = false;
@@ -249,13 +249,13 @@ impl<'e> Migrator<'e> {
     /// # Errors
     ///
     /// Where nothing is under way, it is too late, or the store fails: then the same call goes on.
-    pub async fn abort(&self) -> Result<Migrated, MigrateError> {
+    pub async fn abort_migration(&self) -> Result<Migrated, MigrateError> {
         let faces = self.faces().await?;
         let (consumed, pacer) = (Mutex::default(), Pacer::new(self.options.rate));
         let mut has_begun = false;
         for _ in 0..TURNS_MAX {
             let control = self.control().await?;
-            let Some(migration) = control.migration().cloned() else {
+            let Some(migration) = control.current_migration().cloned() else {
                 if !has_begun {
                     return Err(MigrateError::NothingToAbort);
                 }
@@ -265,7 +265,7 @@ impl<'e> Migrator<'e> {
                     consumed,
                 });
             };
-            if migration.target != faces.1.hash() {
+            if migration.target != faces.1.face_hash() {
                 return Err(MigrateError::Another(migration));
             }
             match migration.phase {
@@ -347,7 +347,7 @@ impl<'e> Migrator<'e> {
 
     async fn control(&self) -> Result<TableControl, MigrateError> {
         let control = self.old.table_control().await?.ok_or(MigrateError::Unknown)?;
-        match control.relocation() {
+        match control.current_relocation() {
             Some(relocation) => Err(MigrateError::Relocated(relocation.clone())),
             None => Ok(control),
         }
@@ -355,7 +355,7 @@ impl<'e> Migrator<'e> {
 
     /// The table of the old model, where what it has and the new one does not is removed.
     fn dropped_table(&self) -> Option<TableSpec> {
-        self.options.drops.then(|| table::spec(self.old.model()))
+        self.options.drops.then(|| table::table_spec(self.old.model()))
     }
 
     /// Whether nobody has changed what the table knows since.
@@ -365,14 +365,14 @@ impl<'e> Migrator<'e> {
 
     /// Whether the table knows the new model alone, and needs no change itself.
     fn is_reached(&self, control: &TableControl, faces: &(Face, Face), live: &TableSpec) -> bool {
-        let (wanted, target) = (table::spec(self.new.model()), faces.1.hash());
+        let (wanted, target) = (table::table_spec(self.new.model()), faces.1.face_hash());
         let is_known = matches!(control.faces(), [only] if *only == target);
         is_known && all_steps(&wanted, live, self.dropped_table().as_ref()).is_empty()
     }
 
     /// Whether rows of the new model are such that what the old one had besides can be told from them.
     async fn drops_more(&self, control: &TableControl, faces: &(Face, Face)) -> bool {
-        let is_other = self.options.drops && faces.0.hash() != faces.1.hash();
+        let is_other = self.options.drops && faces.0.face_hash() != faces.1.face_hash();
         is_other && self.check_writers(control, &faces.0).await.is_ok()
     }
 
@@ -404,12 +404,12 @@ impl<'e> Migrator<'e> {
             .await?
             .spec;
         let models = Models::new(self.old, self.new, faces.clone(), self.options.drops);
-        let mut hindrances = models.map.hindrances();
+        let mut hindrances = models.map.mapping_hindrances();
         if hindrances.is_empty() && self.is_reached(control, faces, &live) && !self.drops_more(control, faces).await {
             return Ok(live);
         }
         self.check_writers(control, &faces.0).await?;
-        hindrances.extend(table_hindrances(&table::spec(self.new.model()), &live));
+        hindrances.extend(table_hindrances(&table::table_spec(self.new.model()), &live));
         match hindrances.is_empty() {
             true => Ok(live),
             false => Err(MigrateError::Impossible(hindrances)),
@@ -418,11 +418,11 @@ impl<'e> Migrator<'e> {
 
     /// The old model reads rightly whatever wrote rows that are there.
     async fn check_writers(&self, control: &TableControl, old: &Face) -> Result<(), MigrateError> {
-        let hash = old.hash();
+        let hash = old.face_hash();
         let mut found = Vec::new();
         for wrote in self.old.known_faces().await? {
-            if wrote.hash() != hash {
-                found.extend(differences(&wrote, old, Company::Alone));
+            if wrote.face_hash() != hash {
+                found.extend(face_differences(&wrote, old, Company::Alone));
             }
         }
         if !found.is_empty() {
@@ -439,7 +439,9 @@ impl<'e> Migrator<'e> {
     /// Nobody writes any more, so that whoever follows has all before it that it will ever have of the old model.
     async fn check_followers(&self) -> Result<(), MigrateError> {
         let source = Arc::new(Arc::clone(self.old.store()));
-        let behind = Followers::new(Arc::clone(self.old.model()), source).behind().await?;
+        let behind = Followers::new(Arc::clone(self.old.model()), source)
+            .followers_behind()
+            .await?;
         match behind.is_empty() {
             true => Ok(()),
             false => Err(MigrateError::Behind(behind)),
@@ -447,8 +449,12 @@ impl<'e> Migrator<'e> {
     }
 
     async fn surveyed(&self, working: &Working<'_>, live: &TableSpec) -> Result<MigrationPlan, MigrateError> {
-        let mut plan = working.survey(live).await?;
-        let steps = all_steps(&table::spec(self.new.model()), live, self.dropped_table().as_ref());
+        let mut plan = working.survey_rows(live).await?;
+        let steps = all_steps(
+            &table::table_spec(self.new.model()),
+            live,
+            self.dropped_table().as_ref(),
+        );
         plan.table = steps.iter().map(|step| step.words()).collect();
         Ok(plan)
     }
@@ -472,10 +478,10 @@ impl<'e> Migrator<'e> {
 
     /// Changes every row; whether that is done and found sound.
     async fn changed(&self, working: &Working<'_>) -> Result<bool, MigrateError> {
-        let wanted = table::spec(self.new.model());
+        let wanted = table::table_spec(self.new.model());
         let live = working.live_table().await?;
         working.change_table(steps_before(&wanted, &live)).await?;
-        Ok(self.pass_until_still(working, Direction::Forward).await? && working.verify().await?)
+        Ok(self.pass_until_still(working, Direction::Forward).await? && working.verify_rows().await?)
     }
 
     /// Reads the table until nothing is left to change; whether the phase lasted.
@@ -507,7 +513,7 @@ impl<'e> Migrator<'e> {
             }
         }
         let live = working.live_table().await?;
-        let wanted = table::spec(self.new.model());
+        let wanted = table::table_spec(self.new.model());
         working
             .change_table(steps_after(&wanted, &live, self.dropped_table().as_ref()))
             .await?;
@@ -524,7 +530,7 @@ impl<'e> Migrator<'e> {
             return Ok(false);
         }
         let live = working.live_table().await?;
-        let wanted = table::spec(self.old.model());
+        let wanted = table::table_spec(self.old.model());
         working.change_table(steps_after(&wanted, &live, None)).await?;
         working.is_phase_on().await
     }

@@ -16,8 +16,8 @@ use crate::error::{MigrateError, RowMisfit};
 use crate::images::{OldKind, RowImages};
 use crate::migrator::Working;
 use crate::report::MISFITS_SHOWN_MAX;
-use crate::stamp::{STAMP, is_left_behind, is_stamped, restored};
-use crate::step::{Actual, Blocked, Direction, Going, Step, as_read, known_of, owner_in, steps};
+use crate::stamp::{STAMP, is_left_behind, is_stamped, restored_item};
+use crate::step::{Actual, Blocked, Direction, Going, Step, as_read, known_of, owner_in, row_steps};
 
 /// How often a row is looked at anew because somebody changed it meanwhile.
 const ATTEMPTS_MAX: usize = 8;
@@ -80,7 +80,7 @@ impl Working<'_> {
                     Done::Over => return Ok(Passed::Over),
                 }
             }
-            self.tell(page.scanned as u64, end.written);
+            self.tell_progress(page.scanned as u64, end.written);
             // Only a page without a last key is the end of the table.
             start = page.last_key;
             if start.is_none() {
@@ -111,7 +111,7 @@ impl Working<'_> {
             // What was done is not done again; what was made beside a row is the row's.
             let was = match (direction, is_stamped(&item)) {
                 (Direction::Forward, true) => continue,
-                (Direction::Backward, true) => match restored(&item) {
+                (Direction::Backward, true) => match restored_item(&item) {
                     Some(was) => was,
                     None => continue,
                 },
@@ -174,7 +174,7 @@ impl Working<'_> {
         for attempt in 0..ATTEMPTS_MAX {
             let key = key_in(model, &item);
             actual.insert(key.clone(), Some(item.clone()));
-            let planned = match steps(&images, &item, &actual, self.going(direction)) {
+            let planned = match row_steps(&images, &item, &actual, self.going_rows(direction)) {
                 Ok(planned) if planned.is_empty() => return Ok(Done::Nothing),
                 Ok(planned) => planned,
                 Err(Blocked(place)) => {
@@ -185,7 +185,7 @@ impl Working<'_> {
                     }));
                 }
             };
-            if self.send(&planned).await? {
+            if self.send_steps(&planned).await? {
                 return Ok(Done::Written);
             }
             tokio::time::sleep(Duration::from_millis(5 << attempt)).await;
@@ -216,16 +216,16 @@ impl Working<'_> {
     }
 
     /// Does some steps, all or none; whether everything was as it was read.
-    pub async fn send(&self, planned: &[Step]) -> Result<bool, MigrateError> {
+    pub async fn send_steps(&self, planned: &[Step]) -> Result<bool, MigrateError> {
         let model = self.models.map.old;
-        let actions: Vec<TransactWrite> = planned.iter().map(|step| step.action(model)).collect();
+        let actions: Vec<TransactWrite> = planned.iter().map(|step| step.step_action(model)).collect();
         self.send_actions(actions).await
     }
 
     async fn send_actions(&self, actions: Vec<TransactWrite>) -> Result<bool, MigrateError> {
         let engine = self.models.old;
         let (store, bounds) = (engine.store(), engine.bounds());
-        self.pacer.wait().await;
+        self.pacer.wait_until_paid().await;
         let answer = match actions.as_slice() {
             [TransactWrite::Put(put)] => retried_past_conflicts(bounds, || store.put(put)).await,
             [TransactWrite::Delete(delete)] => retried_past_conflicts(bounds, || store.delete(delete)).await,
@@ -262,7 +262,7 @@ impl Working<'_> {
                 done?;
                 end.written += 1;
             }
-            self.tell(page.scanned as u64, end.written);
+            self.tell_progress(page.scanned as u64, end.written);
             start = page.last_key;
             if start.is_none() {
                 return Ok(Passed::Whole(end));
@@ -319,11 +319,12 @@ impl Working<'_> {
         let map = &self.models.map;
         let owner = owner_in(item).and_then(|owner| owner.split(map.old.table.delimiter).next());
         let entity = owner.and_then(|name| map.old.entity_named(name));
-        entity.is_some_and(|entity| map.counterpart(entity).is_none() && map.new.entity_named(&entity.name).is_none())
+        entity
+            .is_some_and(|entity| map.counterpart_of(entity).is_none() && map.new.entity_named(&entity.name).is_none())
     }
 
     /// How rows go: where the table has a stream, each of them leaves something behind.
-    pub fn going(&self, direction: Direction) -> Going<'_> {
+    pub fn going_rows(&self, direction: Direction) -> Going<'_> {
         Going {
             direction,
             leaves: self.leaves.as_deref(),
@@ -335,8 +336,8 @@ impl Working<'_> {
     }
 
     pub fn count(&self, consumed: &Consumed) {
-        let units = consumed.total();
-        self.pacer.took(units.write.get() as f64);
+        let units = consumed.total_units();
+        self.pacer.note_taken(units.write.get() as f64);
         let mut total = self.consumed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *total += consumed;
     }
@@ -368,6 +369,6 @@ fn beside_keys(working: &Working<'_>, item: &Item, images: &RowImages) -> Vec<It
 
 pub(crate) fn shown_key(key: &Item) -> String {
     let parts = key.iter();
-    let parts = parts.map(|(name, value)| format!("{name} {}", singlet_runtime::values::json_text::of(value)));
+    let parts = parts.map(|(name, value)| format!("{name} {}", singlet_runtime::values::json_text::json_of(value)));
     parts.collect::<Vec<_>>().join(", ")
 }

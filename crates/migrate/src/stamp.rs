@@ -22,7 +22,7 @@ pub(crate) fn is_stamped(item: &Item) -> bool {
 }
 
 /// An item as it will be, which remembers what it was.
-pub(crate) fn stamped(old: &Item, new: &Item) -> Item {
+pub(crate) fn stamped_item(old: &Item, new: &Item) -> Item {
     let set = old.iter().filter(|(name, value)| new.get(*name) != Some(*value));
     let set: BTreeMap<String, Value> = set.map(|(name, value)| (name.clone(), value.clone())).collect();
     let gone = new.keys().filter(|name| !old.contains_key(*name));
@@ -58,18 +58,18 @@ pub(crate) fn is_left_behind(item: &Item) -> bool {
 }
 
 /// The item without what it remembers.
-pub(crate) fn unstamped(item: &Item) -> Item {
+pub(crate) fn unstamped_item(item: &Item) -> Item {
     let mut item = item.clone();
     item.remove(STAMP);
     item
 }
 
 /// What an item was; none where it was made, or does not say.
-pub(crate) fn restored(item: &Item) -> Option<Item> {
+pub(crate) fn restored_item(item: &Item) -> Option<Item> {
     let was = item.get(STAMP)?.as_map()?;
     let set = was.get(SET)?.as_map()?;
     let Value::L(gone) = was.get(GONE)? else { return None };
-    let mut old = unstamped(item);
+    let mut old = unstamped_item(item);
     for name in gone.iter().filter_map(Value::as_str) {
         old.remove(name);
     }
@@ -94,16 +94,16 @@ mod tests {
     fn what_was_changed_gone_and_new_comes_back() {
         let old = item(&[("PK", "a"), ("same", "s"), ("changed", "1"), ("dropped", "d")]);
         let new = item(&[("PK", "b"), ("same", "s"), ("changed", "2"), ("added", "n")]);
-        let stamped = stamped(&old, &new);
+        let stamped = stamped_item(&old, &new);
         assert!(is_stamped(&stamped));
-        assert_eq!(unstamped(&stamped), new);
-        assert_eq!(restored(&stamped).unwrap(), old);
+        assert_eq!(unstamped_item(&stamped), new);
+        assert_eq!(restored_item(&stamped).unwrap(), old);
     }
 
     #[test]
     fn what_was_made_was_nothing() {
         let made = stamped_as_made(&item(&[("PK", "a")]));
         assert!(is_stamped(&made));
-        assert_eq!(restored(&made), None);
+        assert_eq!(restored_item(&made), None);
     }
 }

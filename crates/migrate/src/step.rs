@@ -10,7 +10,7 @@ use singlet_runtime::{GUARD_OWNER, key_in};
 use singlet_store::{Condition, DeleteRequest, IndexProjection, Path, PutRequest, TableSpec, TransactWrite};
 
 use crate::images::{Image, RowImages};
-use crate::stamp::{STAMP, is_left_behind, is_stamped, left_behind, stamped, stamped_as_made, unstamped};
+use crate::stamp::{STAMP, is_left_behind, is_stamped, left_behind, stamped_as_made, stamped_item, unstamped_item};
 
 /// How many actions a transaction has at most.
 pub(crate) const ACTIONS_MAX: usize = 100;
@@ -60,7 +60,12 @@ pub(crate) struct Going<'m> {
 
 /// What makes the items of a row those of the new model, or again those of the old. The row's own item is among those that were
 /// read.
-pub(crate) fn steps(images: &RowImages, own: &Item, actual: &Actual, going: Going<'_>) -> Result<Vec<Step>, Blocked> {
+pub(crate) fn row_steps(
+    images: &RowImages,
+    own: &Item,
+    actual: &Actual,
+    going: Going<'_>,
+) -> Result<Vec<Step>, Blocked> {
     let direction = going.direction;
     let (from, to) = match direction {
         Direction::Forward => (&images.old, &images.new),
@@ -88,7 +93,7 @@ pub(crate) fn steps(images: &RowImages, own: &Item, actual: &Actual, going: Goin
         }
         let item = match (&target.kind, direction) {
             (KeptKind::Own, Direction::Forward) => match was {
-                Some(was) => stamped(was, &target.item),
+                Some(was) => stamped_item(was, &target.item),
                 None => target.item.clone(),
             },
             (KeptKind::Mirror(_), Direction::Forward) => stamped_as_made(&target.item),
@@ -142,7 +147,7 @@ fn is_as_wanted(found: &Item, target: &Image, is_both: bool, direction: Directio
             let is_done = is_stamped(found) == (direction == Direction::Forward);
             plain(found) == plain(&target.item) && (is_both || is_done)
         }
-        (KeptKind::Own | KeptKind::Mirror(_), Direction::Forward) => unstamped(found) == target.item,
+        (KeptKind::Own | KeptKind::Mirror(_), Direction::Forward) => unstamped_item(found) == target.item,
         (KeptKind::Own, Direction::Backward) => *found == target.item,
         // What is not stamped was not touched.
         (KeptKind::Mirror(_), Direction::Backward) => !is_stamped(found),
@@ -156,7 +161,7 @@ fn is_own_image(found: &Item, image: &Image, own: &Item, direction: Direction) -
         // What was made by the migration is stamped, what was there before is not.
         KeptKind::Mirror(_) => match direction {
             Direction::Forward => !is_stamped(found),
-            Direction::Backward => is_stamped(found) || unstamped(found) == image.item,
+            Direction::Backward => is_stamped(found) || unstamped_item(found) == image.item,
         },
         KeptKind::Unique(_) | KeptKind::Identity => {
             let is_before = is_stamped(found) == (direction == Direction::Backward);
@@ -183,7 +188,7 @@ fn with_notes(target: &Image, from: &BTreeMap<Item, Image>, actual: &Actual) -> 
 
 impl Step {
     /// The action, under the condition that everything is as it was read.
-    pub fn action(&self, model: &Model) -> TransactWrite {
+    pub fn step_action(&self, model: &Model) -> TransactWrite {
         let table = &model.table.name;
         let partition = model.table.key.first().map(|key| key.name.as_str()).unwrap_or_default();
         match self {
@@ -219,13 +224,13 @@ impl Step {
     }
 
     /// How many attributes its condition compares.
-    pub fn compared(&self) -> usize {
+    pub fn compared_count(&self) -> usize {
         let (before, after) = self.sides();
         before.map_or(1, |before| before.len() + after.map_or(0, Item::len))
     }
 
     /// What it consumes on the table and its indexes.
-    pub fn units(&self, live: &TableSpec, mode: WriteMode) -> WriteUnits {
+    pub fn step_units(&self, live: &TableSpec, mode: WriteMode) -> WriteUnits {
         let (before, after) = self.sides();
         change_units(live, before, after, mode)
     }
@@ -235,7 +240,7 @@ impl Step {
         match self {
             Step::Put { item, .. } if is_left_behind(item) => change_units(live, Some(item), None, WriteMode::Single),
             Step::Put { item, .. } if is_stamped(item) => {
-                change_units(live, Some(item), Some(&unstamped(item)), WriteMode::Single)
+                change_units(live, Some(item), Some(&unstamped_item(item)), WriteMode::Single)
             }
             Step::Put { .. } | Step::Delete { .. } | Step::Check { .. } => WriteUnits::ZERO,
         }
@@ -278,7 +283,7 @@ pub(crate) fn change_units(
             kept.map(|(name, value)| (name.clone(), value.clone())).collect()
         };
         let (before, after) = (before.map(projected), after.map(projected));
-        units += IndexWrite::between(before.as_ref(), after.as_ref(), &key).units();
+        units += IndexWrite::between_items(before.as_ref(), after.as_ref(), &key).write_units();
     }
     units
 }

@@ -15,7 +15,7 @@ use crate::migrator::Working;
 use crate::pass::shown_key;
 use crate::report::{EntityCount, MigrationPlan};
 use crate::stamp::{is_stamped, stamped_as_made};
-use crate::step::{ACTIONS_MAX, Actual, Blocked, COMPARED_MAX, Direction, Step, change_units, known_of, steps};
+use crate::step::{ACTIONS_MAX, Actual, Blocked, COMPARED_MAX, Direction, Step, change_units, known_of, row_steps};
 use crate::table_steps::{TableStep, steps_before};
 
 /// How many places that rows come to stand in are compared with one another. Beyond that a place that two rows want is found only
@@ -28,12 +28,12 @@ pub(crate) struct Claims(HashSet<u128>);
 
 impl Claims {
     /// Claims a place; whether nobody else has.
-    pub fn claim(&mut self, key: &Item) -> bool {
+    pub fn claim_key(&mut self, key: &Item) -> bool {
         let mut hash = Sha256::new();
         for (name, value) in key {
             hash.update((name.len() as u64).to_be_bytes());
             hash.update(name.as_bytes());
-            hash.update(singlet_runtime::values::json_text::of(value).as_bytes());
+            hash.update(singlet_runtime::values::json_text::json_of(value).as_bytes());
         }
         let first = hash
             .finalize()
@@ -46,13 +46,13 @@ impl Claims {
 
 impl Working<'_> {
     /// What the migration would do to every row.
-    pub async fn survey(&self, live: &TableSpec) -> Result<MigrationPlan, MigrateError> {
+    pub async fn survey_rows(&self, live: &TableSpec) -> Result<MigrationPlan, MigrateError> {
         let mut plan = MigrationPlan::default();
         let mut claims = Claims::default();
         let mut start = None;
         let before = self.consumed_units();
         // Indexes that are removed first cost nothing.
-        let wanted = singlet_runtime::table::spec(self.models.map.new);
+        let wanted = singlet_runtime::table::table_spec(self.models.map.new);
         let mut during = live.clone();
         let removed = steps_before(&wanted, live);
         during.indexes.retain(|known| {
@@ -63,7 +63,7 @@ impl Working<'_> {
             let page = self.page(start.take()).await?;
             plan.items += page.scanned as u64;
             self.survey_page(page.items, &during, &mut plan, &mut claims).await?;
-            self.tell(page.scanned as u64, 0);
+            self.tell_progress(page.scanned as u64, 0);
             start = page.last_key;
             if start.is_none() {
                 break;
@@ -143,7 +143,7 @@ impl Working<'_> {
             reason,
         };
         let planned = loop {
-            match steps(images, item, &free, self.going(Direction::Forward)) {
+            match row_steps(images, item, &free, self.going_rows(Direction::Forward)) {
                 Ok(planned) => break planned,
                 Err(Blocked(place)) if free.get(&place).is_some_and(Option::is_some) => {
                     free.insert(place, None);
@@ -157,7 +157,7 @@ impl Working<'_> {
                 planned.len()
             )));
         }
-        if planned.iter().any(|step| step.compared() > COMPARED_MAX) {
+        if planned.iter().any(|step| step.compared_count() > COMPARED_MAX) {
             return Err(misfit("it has more attributes than a condition can compare".to_owned()));
         }
         Ok(planned)
@@ -212,7 +212,7 @@ fn claim_places(images: &RowImages, claims: &mut Claims) -> Option<RowMisfit> {
             KeptKind::Identity => false,
             KeptKind::Own | KeptKind::Mirror(_) => !images.old.contains_key(key),
         };
-        if !is_claimed || claims.claim(key) {
+        if !is_claimed || claims.claim_key(key) {
             continue;
         }
         let reason = match &image.kind {
@@ -233,7 +233,7 @@ fn claim_places(images: &RowImages, claims: &mut Claims) -> Option<RowMisfit> {
 /// The versions of a row share the guard of their identity: the first of them brings it along.
 fn share_identity(images: &RowImages, known: &mut Actual, claims: &mut Claims) {
     let mut identities = images.new.iter().filter(|(_, image)| image.kind == KeptKind::Identity);
-    let Some((key, image)) = identities.next().filter(|(key, _)| !claims.claim(key)) else {
+    let Some((key, image)) = identities.next().filter(|(key, _)| !claims.claim_key(key)) else {
         return;
     };
     let were = images.old.iter().filter(|(_, image)| image.kind == KeptKind::Identity);
@@ -246,7 +246,7 @@ fn count_row(plan: &mut MigrationPlan, images: &RowImages, planned: &[Step], liv
         1 => WriteMode::Single,
         _ => WriteMode::Transaction,
     };
-    let rows: WriteUnits = planned.iter().map(|step| step.units(live, mode)).sum();
+    let rows: WriteUnits = planned.iter().map(|step| step.step_units(live, mode)).sum();
     let finish: WriteUnits = planned.iter().map(|step| step.forget_units(live)).sum();
     plan.add_units(rows, finish);
     let count: &mut EntityCount = plan.entities.entry(images.entity.clone()).or_default();

@@ -152,9 +152,9 @@ impl<'e> TableCopier<'e> {
     /// # Errors
     ///
     /// Where it cannot be done, or a store fails.
-    pub async fn plan(&self) -> Result<CopyPlan, CopyError> {
+    pub async fn copy_plan(&self) -> Result<CopyPlan, CopyError> {
         let control = self.source_control().await?;
-        match control.relocation() {
+        match control.current_relocation() {
             Some(known) if known.phase == RelocationPhase::Moved => return Err(CopyError::Moved(known.clone())),
             Some(_) => self.check_target_table().await?,
             None => {
@@ -194,7 +194,7 @@ impl<'e> TableCopier<'e> {
     /// Where it cannot be done: then the source opens as before, or the same call goes on once the reason is gone.
     pub async fn run(&self) -> Result<CopiedTable, CopyError> {
         let control = self.source_control().await?;
-        let (relocation, is_new) = match control.relocation() {
+        let (relocation, is_new) = match control.current_relocation() {
             Some(known) if known.to != self.place => return Err(CopyError::Elsewhere(known.clone())),
             Some(known) if known.phase == RelocationPhase::Moved => return self.release(&control, known).await,
             Some(known) => (known.clone(), false),
@@ -212,7 +212,7 @@ impl<'e> TableCopier<'e> {
             return Err(error);
         }
         let control = self.marked_source(&relocation).await?;
-        let copied = self.copied(&control, is_new).await?;
+        let copied = self.bring_items(&control, is_new).await?;
         if is_followed(self.target).await? {
             (self.progress)(CopyStage::Quiet, self.options.quiet_for.as_secs());
             tokio::time::sleep(self.options.quiet_for).await;
@@ -239,9 +239,9 @@ impl<'e> TableCopier<'e> {
     /// # Errors
     ///
     /// Where nothing is under way, or it is too late.
-    pub async fn abort(&self) -> Result<(), CopyError> {
+    pub async fn abort_copy(&self) -> Result<(), CopyError> {
         let control = self.source_control().await?;
-        match control.relocation() {
+        match control.current_relocation() {
             None => Err(CopyError::NothingToAbort),
             Some(known) if known.phase == RelocationPhase::Moved => Err(CopyError::Moved(known.clone())),
             Some(known) => {
@@ -249,11 +249,11 @@ impl<'e> TableCopier<'e> {
                 self.forget(&known).await?;
                 // The target may be out of reach: then it stays closed, and nothing lies there.
                 if let Ok(Some(there)) = self.target.table_control().await
-                    && let Some(claim) = there.relocation()
+                    && let Some(claim) = there.current_relocation()
                     && claim.id == known.id
                     && claim.phase == RelocationPhase::Claimed
                 {
-                    unclaim(self.target, &there).await?;
+                    unclaim_table(self.target, &there).await?;
                 }
                 Ok(())
             }
@@ -262,11 +262,11 @@ impl<'e> TableCopier<'e> {
 
     async fn source_control(&self) -> Result<TableControl, CopyError> {
         let control = self.source.table_control().await?.ok_or(CopyError::Unknown)?;
-        if let Some(migration) = control.migration() {
+        if let Some(migration) = control.current_migration() {
             return Err(CopyError::Migrating(migration.clone()));
         }
         // What is half restored is not opened by giving up a copy that nobody began.
-        match control.relocation() {
+        match control.current_relocation() {
             Some(known) if known.phase.is_restoring() => Err(CopyError::Elsewhere(known.clone())),
             _ => Ok(control),
         }
@@ -275,7 +275,7 @@ impl<'e> TableCopier<'e> {
     /// The source's control row, while it says this.
     async fn marked_source(&self, relocation: &Relocation) -> Result<TableControl, CopyError> {
         let control = self.source_control().await?;
-        match control.relocation() == Some(relocation) {
+        match control.current_relocation() == Some(relocation) {
             true => Ok(control),
             false => Err(CopyError::Overtaken),
         }
@@ -315,7 +315,7 @@ impl<'e> TableCopier<'e> {
         };
         for _ in 0..TURNS_MAX {
             let there = self.target.table_control().await?;
-            let known = there.as_ref().and_then(TableControl::relocation);
+            let known = there.as_ref().and_then(TableControl::current_relocation);
             match (&there, known) {
                 (_, Some(known)) if known.id != relocation.id => return Err(CopyError::Unfinished),
                 // Whoever has begun to copy has seen that it is free.
@@ -325,7 +325,7 @@ impl<'e> TableCopier<'e> {
                     // A service may have written before it noticed. What it wrote is its callers', and is not thrown away.
                     if let Err(error) = self.check_target_empty().await {
                         // Where another process went on meanwhile, the rows are those that it copied.
-                        match unclaim(self.target, claimed).await? {
+                        match unclaim_table(self.target, claimed).await? {
                             true => return Err(error),
                             false => continue,
                         }
@@ -348,7 +348,7 @@ impl<'e> TableCopier<'e> {
     /// Whether the target holds what this copy has put there.
     async fn has_begun(&self, relocation: &Relocation) -> Result<bool, CopyError> {
         let there = self.target.table_control().await?;
-        let known = there.as_ref().and_then(TableControl::relocation);
+        let known = there.as_ref().and_then(TableControl::current_relocation);
         Ok(known.is_some_and(|known| known.id == relocation.id && known.phase != RelocationPhase::Claimed))
     }
 
@@ -359,7 +359,9 @@ impl<'e> TableCopier<'e> {
             return Ok(());
         }
         let store = Arc::new(Arc::clone(self.source.store()));
-        let behind = Followers::new(Arc::clone(self.source.model()), store).behind().await?;
+        let behind = Followers::new(Arc::clone(self.source.model()), store)
+            .followers_behind()
+            .await?;
         match behind.is_empty() {
             true => Ok(()),
             false => Err(CopyError::Behind(behind)),
@@ -383,7 +385,7 @@ impl<'e> TableCopier<'e> {
     /// No copy is under way to the target, and nothing lies there.
     async fn check_target_free(&self) -> Result<(), CopyError> {
         let there = self.target.table_control().await?;
-        match there.as_ref().and_then(TableControl::relocation) {
+        match there.as_ref().and_then(TableControl::current_relocation) {
             Some(_) => Err(CopyError::Unfinished),
             None => self.check_target_empty().await,
         }
@@ -432,7 +434,7 @@ impl<'e> TableCopier<'e> {
             ..CopiedTable::default()
         };
         let there = self.target.table_control().await?.ok_or(CopyError::LostTarget)?;
-        match there.relocation() {
+        match there.current_relocation() {
             None => Ok(done),
             Some(known) if known.id != moved.id => Err(CopyError::Unfinished),
             Some(_) => {
@@ -485,7 +487,7 @@ pub(crate) fn spec_differences(source: &TableSpec, target: &TableSpec) -> Vec<St
 }
 
 /// A table is again what it was before it was claimed; whether nobody was faster.
-pub(crate) async fn unclaim(engine: &Engine, claimed: &TableControl) -> Result<bool, RuntimeError> {
+pub(crate) async fn unclaim_table(engine: &Engine, claimed: &TableControl) -> Result<bool, RuntimeError> {
     match claimed.faces() {
         [] => engine.remove_control(claimed).await,
         _ => engine.set_relocation(claimed, None).await,

@@ -96,11 +96,11 @@ pub async fn dump_table(
             ..ScanRequest::default()
         };
         loop {
-            pacer.wait().await;
+            pacer.wait_until_paid().await;
             let page = retried_past_conflicts(engine.bounds(), || engine.store().scan(&request)).await?;
-            pacer.took(page.consumed.total().read.halves() as f64 / 2.0);
+            pacer.note_taken(page.consumed.total_units().read.half_count() as f64 / 2.0);
             for item in &page.items {
-                writer.put(item)?;
+                writer.put_item(item)?;
             }
             progress(page.items.len() as u64);
             // Only a page without a last key is the end of the table.
@@ -119,10 +119,10 @@ pub async fn dump_table(
 /// Half of what lies in a table that is on its way may be another's.
 fn check_still(control: Option<&TableControl>) -> Result<(), DumpError> {
     let Some(control) = control else { return Ok(()) };
-    if let Some(migration) = control.migration() {
+    if let Some(migration) = control.current_migration() {
         return Err(DumpError::Migrating(migration.clone()));
     }
-    match control.relocation() {
+    match control.current_relocation() {
         Some(relocation) => Err(DumpError::Relocated(relocation.clone())),
         None => Ok(()),
     }

@@ -25,9 +25,11 @@ use singlet_runtime::{Engine, HeldTable, Relocation, RelocationPhase, TableContr
 use singlet_store::{KeySchema, KeyType, TableSpec};
 
 use crate::archived_item::check_item;
-use crate::copied_items::{CarriedTable, lacking, page_of, put_items};
+use crate::copied_items::{CarriedTable, lacking_items, page_of, put_items};
 use crate::restore_error::RestoreError;
-use crate::table_copy::{WRITE_UNIT_BYTES, carried_tables, has_rows, is_followed, spec_differences, spec_of, unclaim};
+use crate::table_copy::{
+    WRITE_UNIT_BYTES, carried_tables, has_rows, is_followed, spec_differences, spec_of, unclaim_table,
+};
 
 /// How often the control row is looked at anew because another process changed it.
 const TURNS_MAX: usize = 8;
@@ -191,7 +193,7 @@ impl<'e> TableRestorer<'e> {
             let names = found.iter().map(|archive| archive.table().unwrap_or("?").to_owned());
             return Err(RestoreError::OtherTables(names.collect()));
         };
-        let spec = table::spec(target.model());
+        let spec = table::table_spec(target.model());
         let mut archives = vec![TableArchive::new(spec, chosen)];
         archives.extend(besides.into_iter().map(|archive| {
             let key = KeySchema::partition("PK", KeyType::String);
@@ -211,7 +213,7 @@ impl<'e> TableRestorer<'e> {
     /// # Errors
     ///
     /// Where the files are not whole, or the table cannot be restored from them.
-    pub async fn plan(&self) -> Result<RestorePlan, RestoreError> {
+    pub async fn restore_plan(&self) -> Result<RestorePlan, RestoreError> {
         let read = self.read()?;
         self.check_target(&read).await?;
         Ok(read.plan)
@@ -292,13 +294,13 @@ impl<'e> TableRestorer<'e> {
             check_item(&archive.spec, item).map_err(wrong)?;
             (self.progress)(RestoreStage::Reading, 1);
             if let Some(control) = TableControl::of_row(model, &archive.table.name, item)? {
-                if let Some(migration) = control.migration() {
+                if let Some(migration) = control.current_migration() {
                     let phase = migration.phase.word();
                     return Err(RestoreError::OnTheWay(format!(
                         "it was being migrated, in the phase `{phase}`"
                     )));
                 }
-                if let Some(relocation) = control.relocation() {
+                if let Some(relocation) = control.current_relocation() {
                     return Err(RestoreError::OnTheWay(relocation.to_string()));
                 }
                 read.control = Some(control);
@@ -333,7 +335,7 @@ impl<'e> TableRestorer<'e> {
     fn id(&self) -> String {
         self.archives
             .iter()
-            .map(|archive| archive.archive.fingerprint())
+            .map(|archive| archive.archive.archive_fingerprint())
             .collect()
     }
 
@@ -363,7 +365,7 @@ impl<'e> TableRestorer<'e> {
 
     async fn relocation(&self) -> Result<Option<Relocation>, RestoreError> {
         let control = self.target.table_control().await?;
-        Ok(control.as_ref().and_then(TableControl::relocation).cloned())
+        Ok(control.as_ref().and_then(TableControl::current_relocation).cloned())
     }
 
     /// The table is the model's, and empty, or was begun to be restored from these files.
@@ -374,13 +376,13 @@ impl<'e> TableRestorer<'e> {
                 false => Err(RestoreError::NoTarget),
             };
         }
-        let found = spec_differences(&table::spec(self.target.model()), &spec_of(self.target).await?);
+        let found = spec_differences(&table::table_spec(self.target.model()), &spec_of(self.target).await?);
         if !found.is_empty() {
             return Err(RestoreError::OtherTarget(found));
         }
         let control = self.target.table_control().await?;
         let is_known = control.as_ref().is_some_and(|control| !control.faces().is_empty());
-        match control.as_ref().and_then(TableControl::relocation) {
+        match control.as_ref().and_then(TableControl::current_relocation) {
             Some(known) if known.id == self.id() && known.phase.is_restoring() => return Ok(()),
             Some(known) => return Err(RestoreError::Elsewhere(known.clone())),
             None => {}
@@ -397,7 +399,7 @@ impl<'e> TableRestorer<'e> {
 
     async fn make_tables(&self) -> Result<(), RestoreError> {
         if !self.has_table().await? {
-            let spec = table::spec(self.target.model());
+            let spec = table::table_spec(self.target.model());
             match self.target.store().create_table(&spec).await {
                 // Somebody else was faster.
                 Err(error) if error.is_in_use() => {}
@@ -424,7 +426,7 @@ impl<'e> TableRestorer<'e> {
         let mut goes_on = true;
         for _ in 0..TURNS_MAX {
             let there = self.target.table_control().await?;
-            let known = there.as_ref().and_then(TableControl::relocation);
+            let known = there.as_ref().and_then(TableControl::current_relocation);
             match (&there, known) {
                 (_, Some(known)) if known.id != restoring.id => return Err(RestoreError::Elsewhere(known.clone())),
                 (_, Some(known)) if known.phase == RelocationPhase::Restoring => return Ok(goes_on),
@@ -434,7 +436,7 @@ impl<'e> TableRestorer<'e> {
                     // A service may have written before it noticed. What it wrote is its callers', and is not thrown away.
                     if has_rows(self.target, self.options.page_items).await? {
                         // Where another process went on meanwhile, the rows are those that it put.
-                        match unclaim(self.target, claimed).await? {
+                        match unclaim_table(self.target, claimed).await? {
                             true => return Err(RestoreError::NotEmpty),
                             false => continue,
                         }
@@ -500,7 +502,7 @@ impl<'e> TableRestorer<'e> {
     /// What the table says, while it is restored from these files.
     async fn under_way(&self) -> Result<TableControl, RestoreError> {
         let control = self.target.table_control().await?.ok_or(RestoreError::Overtaken)?;
-        match control.relocation() {
+        match control.current_relocation() {
             Some(known) if known.id == self.id() && known.phase == RelocationPhase::Restoring => Ok(control),
             _ => Err(RestoreError::Overtaken),
         }
@@ -537,7 +539,7 @@ impl<'e> TableRestorer<'e> {
             let count = round.len() as u64;
             items += count;
             if goes_on {
-                round = lacking(self.target, &archive.table, round, (self.clock)()).await?;
+                round = lacking_items(self.target, &archive.table, round, (self.clock)()).await?;
             }
             put += round.len() as u64;
             put_items(self.target, &archive.table, round, pacer).await?;

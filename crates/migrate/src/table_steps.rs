@@ -113,7 +113,7 @@ impl TableStep {
                     let now = if was == Billing::OnDemand {
                         *billing
                     } else {
-                        index.billing(was)
+                        index.index_billing(was)
                     };
                     index.units = IndexUnits::apart_from(*billing, now);
                 });

@@ -10,7 +10,7 @@ use crate::stamp::is_left_behind;
 
 impl Working<'_> {
     /// Audits every row by the new model; whether the phase lasted.
-    pub async fn verify(&self) -> Result<bool, MigrateError> {
+    pub async fn verify_rows(&self) -> Result<bool, MigrateError> {
         let auditor = Auditor::new(self.models.new).await?.without_followers();
         let (mut count, mut first): (u64, Vec<Finding>) = (0, Vec::new());
         let mut start = None;
@@ -38,7 +38,7 @@ impl Working<'_> {
                     first.push(finding);
                 }
             }
-            self.tell(scanned, 0);
+            self.tell_progress(scanned, 0);
             start = page.last_key;
             if start.is_none() {
                 break;

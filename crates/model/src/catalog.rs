@@ -80,10 +80,10 @@ impl Catalog {
     }
 
     /// A type as a message names it: rows by their entity.
-    pub fn describe(&self, ty: &Type) -> String {
+    pub fn describe_type(&self, ty: &Type) -> String {
         match ty {
             Type::Row(id) => self.name(*id).to_owned(),
-            Type::List(element, _) => format!("list({})", self.describe(element)),
+            Type::List(element, _) => format!("list({})", self.describe_type(element)),
             other => other.to_string(),
         }
     }

@@ -39,7 +39,7 @@ pub struct Rule {
 
 impl Rule {
     /// The first line of the page.
-    pub fn summary(&self) -> &'static str {
+    pub fn page_summary(&self) -> &'static str {
         self.page.trim().lines().next().unwrap_or_default().trim()
     }
 }
@@ -125,7 +125,7 @@ impl Diagnostic {
 
     /// Adds "did you mean" and its replacement where a known word is near `word`.
     pub fn did_you_mean<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        match nearest(word, known) {
+        match nearest_word(word, known) {
             Some(near) => self.help(format!("did you mean `{near}`?")).replace_with(near),
             None => self,
         }
@@ -250,7 +250,7 @@ fn shortened(text: String) -> String {
 }
 
 /// The known word that `word` most likely meant: a few typing mistakes away, or the same but for case.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > NEAREST_BYTES_MAX {
         return None;
     }
@@ -342,10 +342,10 @@ mod tests {
     #[test]
     fn the_nearest_word_is_a_few_mistakes_away() {
         let words = ["attributes", "key", "index", "states", "expires"];
-        assert_eq!(nearest("atributes", words), Some("attributes"));
-        assert_eq!(nearest("indxe", words), Some("index"));
-        assert_eq!(nearest("Key", words), Some("key"));
-        assert_eq!(nearest("reads", words), None);
+        assert_eq!(nearest_word("atributes", words), Some("attributes"));
+        assert_eq!(nearest_word("indxe", words), Some("index"));
+        assert_eq!(nearest_word("Key", words), Some("key"));
+        assert_eq!(nearest_word("reads", words), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Entries {
     }
 
     /// The entry of that name.
-    pub fn named(&self, name: &str) -> Option<&Entry> {
+    pub fn entry_named(&self, name: &str) -> Option<&Entry> {
         match self.by_name.is_empty() {
             true => self.list.iter().find(|entry| entry.key.text == name),
             false => self.list.get(*self.by_name.get(name)?),
@@ -37,7 +37,7 @@ impl Entries {
     }
 
     /// Drops entries.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&Entry) -> bool) {
+    pub(crate) fn retain_entries(&mut self, keep: impl Fn(&Entry) -> bool) {
         self.list.retain(keep);
         self.find_anew();
     }

@@ -50,9 +50,9 @@ pub struct Loaded {
 }
 
 /// Reads, checks and resolves a model.
-pub fn load(source: &Source) -> Loaded {
+pub fn load_source(source: &Source) -> Loaded {
     let mut diagnostics = Diagnostics::default();
-    let root = node::read(source, &mut diagnostics);
+    let root = node::read_tree(source, &mut diagnostics);
     let model = root.and_then(|mut root| {
         let torn = grammar::check_shape(&root, source, &mut diagnostics);
         // What has no value was reported, and is as if it were not there.
@@ -61,9 +61,11 @@ pub fn load(source: &Source) -> Loaded {
             return None;
         }
         let of_shape = diagnostics.len();
-        let mut model = resolve::resolve(&root, &mut diagnostics);
+        let mut model = resolve::resolve_file(&root, &mut diagnostics);
         model.text = source.text().into();
-        diagnostics.retain_from(of_shape, |finding| !torn.iter().any(|torn| torn.holds(finding.span)));
+        diagnostics.retain_from(of_shape, |finding| {
+            !torn.iter().any(|torn| torn.holds_span(finding.span))
+        });
         Some(model)
     });
     Loaded { model, diagnostics }
@@ -84,7 +86,7 @@ pub fn built_in_type_names() -> &'static [&'static str] {
 /// # Errors
 ///
 /// The finding, with the place of the first byte that is not UTF-8, and the text up to there to show it in.
-pub fn decode(name: &str, bytes: Vec<u8>) -> Result<Source, Box<(Source, Diagnostic)>> {
+pub fn decode_source(name: &str, bytes: Vec<u8>) -> Result<Source, Box<(Source, Diagnostic)>> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Source::new(name, text)),
         Err(error) => {

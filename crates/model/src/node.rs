@@ -77,7 +77,7 @@ impl Node {
     /// A key with its value.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         match self {
-            Node::Map(entries, _) => entries.named(key),
+            Node::Map(entries, _) => entries.entry_named(key),
             _ => None,
         }
     }
@@ -88,7 +88,7 @@ impl Node {
             Node::Scalar(_) => {}
             Node::List(elements, _) => elements.iter_mut().for_each(|element| element.drop_entries(unwanted)),
             Node::Map(entries, _) => {
-                entries.retain(|entry| !unwanted(&entry.value));
+                entries.retain_entries(|entry| !unwanted(&entry.value));
                 entries.values_mut().for_each(|value| value.drop_entries(unwanted));
             }
         }
@@ -110,7 +110,7 @@ impl Node {
 }
 
 /// Reads a source into a tree. What YAML itself refuses ends the reading; everything else is reported and passed over.
-pub fn read(source: &Source, out: &mut Diagnostics) -> Option<Node> {
+pub fn read_tree(source: &Source, out: &mut Diagnostics) -> Option<Node> {
     if source.text().len() > SOURCE_BYTES_MAX {
         let message = format!(
             "the file has {} bytes, more than the {SOURCE_BYTES_MAX} that a model may have",
@@ -238,7 +238,7 @@ impl NodeReader<'_> {
             }
             Some(Open::List(nodes, _)) => nodes.push(node),
             Some(Open::Map { entries, key, .. }) => match key.take() {
-                Some(key) => match entries.named(&key.text) {
+                Some(key) => match entries.entry_named(&key.text) {
                     Some(first) => {
                         let duplicate = duplicate_key(&key, first.key.span);
                         self.report(duplicate);
@@ -314,7 +314,7 @@ impl NodeReader<'_> {
             .help("write the value out here; quote a text that begins with `*`"),
         );
         let stand_in = Text::new(
-            self.source.slice(span).to_owned(),
+            self.source.slice_text(span).to_owned(),
             span,
             Style::Plain,
             self.source.text(),

@@ -19,7 +19,7 @@ macro_rules! language_rules {
 }
 
 /// Every rule of the language, those of expressions included.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
+pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     LANGUAGE.iter().chain(crate::expression::RULES).copied()
 }
 

@@ -31,12 +31,12 @@ impl Span {
     }
 
     /// Whether `other` lies within this range.
-    pub fn holds(self, other: Span) -> bool {
+    pub fn holds_span(self, other: Span) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
     /// The range as indices of the text.
-    pub fn range(self) -> std::ops::Range<usize> {
+    pub fn text_range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 }
@@ -89,12 +89,12 @@ impl Source {
     }
 
     /// The text of a span, empty where the span does not lie on character boundaries.
-    pub fn slice(&self, span: Span) -> &str {
-        self.text.get(span.range()).unwrap_or_default()
+    pub fn slice_text(&self, span: Span) -> &str {
+        self.text.get(span.text_range()).unwrap_or_default()
     }
 
     /// The line and column of a byte.
-    pub fn position(&self, offset: u32) -> Position {
+    pub fn position_at(&self, offset: u32) -> Position {
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_starts.get(line.saturating_sub(1)).copied();
         let before = self
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn columns_count_characters_and_lines_count_from_one() {
         let source = Source::new("m.yaml", "a: é\nb: x\r\nc");
-        assert_eq!(source.position(0), Position { line: 1, column: 1 });
-        assert_eq!(source.position(5), Position { line: 1, column: 5 });
-        assert_eq!(source.position(9), Position { line: 2, column: 4 });
-        assert_eq!(source.position(12), Position { line: 3, column: 1 });
-        assert_eq!(source.position(900).line, 3);
+        assert_eq!(source.position_at(0), Position { line: 1, column: 1 });
+        assert_eq!(source.position_at(5), Position { line: 1, column: 5 });
+        assert_eq!(source.position_at(9), Position { line: 2, column: 4 });
+        assert_eq!(source.position_at(12), Position { line: 3, column: 1 });
+        assert_eq!(source.position_at(900).line, 3);
     }
 }

@@ -11,7 +11,7 @@ pub fn canonical_text<'t>(text: &'t str, ty: &Type) -> Option<Cow<'t, str>> {
     match ty {
         Type::Date => time::parse_day(text).ok().map(|_| text.into()),
         Type::Month => time::parse_day(&format!("{text}-01")).ok().map(|_| text.into()),
-        Type::Time | Type::Now => match time::iso(time::parse_iso(text)?).ok()? {
+        Type::Time | Type::Now => match time::iso_millis(time::parse_iso(text)?).ok()? {
             same if same == text => Some(text.into()),
             other => Some(other.into()),
         },

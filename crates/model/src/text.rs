@@ -46,7 +46,7 @@ pub struct Text {
 impl Text {
     /// Takes a decoded scalar and the whole source that it comes from.
     pub fn new(text: String, span: Span, style: Style, source: &str) -> Self {
-        let written = source.get(span.range()).unwrap_or_default();
+        let written = source.get(span.text_range()).unwrap_or_default();
         let quote = usize::from(matches!(style, Style::SingleQuoted | Style::DoubleQuoted));
         let inner = written
             .get(quote..written.len().saturating_sub(quote))
@@ -62,7 +62,7 @@ impl Text {
     }
 
     /// A part of another text, which keeps its place in the source.
-    pub fn part(&self, start: usize, end: usize) -> Text {
+    pub fn part_text(&self, start: usize, end: usize) -> Text {
         let text = self.text.get(start..end).unwrap_or_default().to_owned();
         let offsets = self
             .offsets
@@ -78,9 +78,9 @@ impl Text {
     }
 
     /// The part without white space around it.
-    pub fn trimmed(&self) -> Text {
+    pub fn trimmed_text(&self) -> Text {
         let start = self.text.len() - self.text.trim_start().len();
-        self.part(start, start + self.text.trim().len())
+        self.part_text(start, start + self.text.trim().len())
     }
 
     /// Where bytes `start..end` of the decoded text stand in the source.
@@ -190,7 +190,7 @@ mod tests {
 
     fn slice(text: &Text, source: &str, word: &str) -> String {
         let at = text.text.find(word).unwrap();
-        source[text.span_of(at, at + word.len()).range()].to_owned()
+        source[text.span_of(at, at + word.len()).text_range()].to_owned()
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub const TEXT_FORMS: &[TextForm] = &[
 
 impl TextForm {
     /// The form of that name.
-    pub fn named(name: &str) -> Option<&'static TextForm> {
+    pub fn form_named(name: &str) -> Option<&'static TextForm> {
         TEXT_FORMS.iter().find(|form| form.name == name)
     }
 
@@ -81,7 +81,7 @@ impl TextForm {
     }
 
     /// The length of its texts, where the model does not say.
-    pub fn length(&self) -> LengthLimits {
+    pub fn length_limits(&self) -> LengthLimits {
         LengthLimits {
             min: Some(self.chars_min),
             max: Some(self.chars_max),
@@ -134,7 +134,7 @@ mod tests {
             let Ok(pattern) = pattern else { continue };
             for example in form.examples {
                 let chars = example.chars().count() as u64;
-                assert!(pattern.matches(example), "{}: {example}", form.name);
+                assert!(pattern.matches_whole(example), "{}: {example}", form.name);
                 assert!(
                     (form.chars_min..=form.chars_max).contains(&chars),
                     "{}: {example}",
@@ -142,7 +142,7 @@ mod tests {
                 );
             }
             for text in wrong {
-                assert!(!pattern.matches(text), "{}: {text:?}", form.name);
+                assert!(!pattern.matches_whole(text), "{}: {text:?}", form.name);
             }
             let shortest = form.examples.iter().map(|example| example.chars().count() as u64).min();
             assert_eq!(shortest, Some(form.chars_min), "{}", form.name);

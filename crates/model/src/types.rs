@@ -145,7 +145,7 @@ pub struct ObjectField {
 
 impl ObjectType {
     /// The field of that name.
-    pub fn field(&self, name: &str) -> Option<&ObjectField> {
+    pub fn field_named(&self, name: &str) -> Option<&ObjectField> {
         self.fields.iter().find(|field| field.name == name)
     }
 }
@@ -205,7 +205,7 @@ impl Type {
     }
 
     /// The members, where the type is an enum.
-    pub fn members(&self) -> Option<&[String]> {
+    pub fn enum_members(&self) -> Option<&[String]> {
         match self {
             Type::Enum(words) => Some(&words.members),
             _ => None,
@@ -213,7 +213,7 @@ impl Type {
     }
 
     /// The object's fields, where the type has named fields.
-    pub fn object(&self) -> Option<&ObjectType> {
+    pub fn object_type(&self) -> Option<&ObjectType> {
         match self {
             Type::Object(object) | Type::Geo(Some(object)) => Some(object),
             _ => None,
@@ -221,7 +221,7 @@ impl Type {
     }
 
     /// The type of the elements, where the type is a collection.
-    pub fn element(&self) -> Option<&Type> {
+    pub fn element_type(&self) -> Option<&Type> {
         match self {
             Type::List(element, _) | Type::Set(element, _) | Type::Map(element, _) => Some(element),
             _ => None,

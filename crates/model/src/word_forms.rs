@@ -36,7 +36,7 @@ pub struct Language(Algorithm);
 
 impl Language {
     /// The language of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn language_named(name: &str) -> Option<Self> {
         // The algorithms go by other names, too, which a model does not know.
         let is_known = LANGUAGE_NAMES.contains(&name);
         is_known.then(|| Algorithm::from_name(name).ok().map(Language))?
@@ -63,10 +63,10 @@ mod tests {
     #[test]
     fn every_language_that_can_be_named_is_there() {
         for name in LANGUAGE_NAMES {
-            assert_eq!(Language::named(name).unwrap().to_string(), *name);
+            assert_eq!(Language::language_named(name).unwrap().to_string(), *name);
         }
         for other in ["en", "English", "porter", "klingon", ""] {
-            assert_eq!(Language::named(other), None, "{other}");
+            assert_eq!(Language::language_named(other), None, "{other}");
         }
     }
 
@@ -76,7 +76,7 @@ mod tests {
         fn no_word_is_too_strange(
             words in prop::collection::vec("[a-zà-žß'’ıа-яё\u{3b1}-\u{3ce}\u{301}\u{308}]{0,14}|\\PC{0,9}|[a-zé]{60,64}", 1..20)
         ) {
-            for language in LANGUAGE_NAMES.iter().filter_map(|name| Language::named(name)) {
+            for language in LANGUAGE_NAMES.iter().filter_map(|name| Language::language_named(name)) {
                 for word in &words {
                     let stem = language.stem_of(word);
                     prop_assert!(stem.len() <= word.len() + 8, "{language} {word:?}: {stem:?}");

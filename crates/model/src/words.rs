@@ -237,7 +237,7 @@ impl WordQuery {
     }
 
     /// Whether texts together have all that is searched for.
-    pub fn matches<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> bool {
+    pub fn matches_texts<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> bool {
         if self.is_empty() {
             return false;
         }
@@ -250,7 +250,7 @@ impl WordQuery {
 
     /// A text taken apart where words were found: pieces in turn not found and found, the first not, so that every second one is marked.
     /// Together they are the text.
-    pub fn pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
+    pub fn text_pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let mut pieces = Vec::new();
         let mut at = 0;
         for word in words_of(text, self.language) {
@@ -306,7 +306,7 @@ mod tests {
         for text in ["", " ", "…!?", "\u{301}", "🙂🙂"] {
             assert!(words(text).is_empty(), "{text:?}");
             assert!(WordQuery::parse(text, None).unwrap().is_empty());
-            assert!(!WordQuery::parse(text, None).unwrap().matches(["anything", text]));
+            assert!(!WordQuery::parse(text, None).unwrap().matches_texts(["anything", text]));
         }
     }
 
@@ -315,12 +315,16 @@ mod tests {
         let long = "x".repeat(WORD_CHARS_MAX + 9);
         assert_eq!(words(&long), ["x".repeat(WORD_CHARS_MAX)]);
         let other = format!("{}y ", "x".repeat(WORD_CHARS_MAX));
-        assert!(WordQuery::parse(&other, None).unwrap().matches([long.as_str()]));
+        assert!(WordQuery::parse(&other, None).unwrap().matches_texts([long.as_str()]));
     }
 
     #[test]
     fn all_words_in_any_order_and_the_last_while_typed() {
-        let found = |query: &str, texts: &[&str]| WordQuery::parse(query, None).unwrap().matches(texts.iter().copied());
+        let found = |query: &str, texts: &[&str]| {
+            WordQuery::parse(query, None)
+                .unwrap()
+                .matches_texts(texts.iter().copied())
+        };
         assert!(found("MILK bu", &["Buy bread", "and milk"]));
         assert!(!found("milk bu ", &["Buy bread", "and milk"]));
         assert!(found("milk buy ", &["Buy bread", "and milk"]));
@@ -333,18 +337,18 @@ mod tests {
     fn pieces_are_the_text() {
         let query = WordQuery::parse("zolw mil", None).unwrap();
         assert_eq!(
-            query.pieces("<b>Żółw</b> & milk"),
+            query.text_pieces("<b>Żółw</b> & milk"),
             ["<b>", "Żółw", "</b> & ", "milk", ""]
         );
-        assert_eq!(query.pieces(""), [""]);
-        assert_eq!(query.pieces("none"), ["none"]);
+        assert_eq!(query.text_pieces(""), [""]);
+        assert_eq!(query.text_pieces("none"), ["none"]);
     }
 
     #[test]
     fn a_word_is_found_in_any_form_where_a_language_is_named() {
         let is_found = |language: &str, query: &str, text: &str| {
-            let language = Language::named(language);
-            WordQuery::parse(query, language).unwrap().matches([text])
+            let language = Language::language_named(language);
+            WordQuery::parse(query, language).unwrap().matches_texts([text])
         };
         for query in ["rents ", "renting", "Rented ", "rent", "re"] {
             assert!(is_found("english", query, "Pay the rent"), "{query}");
@@ -372,11 +376,11 @@ mod tests {
 
     #[test]
     fn forms_are_marked_as_words_are() {
-        let query = WordQuery::parse("painting houses ", Language::named("english")).unwrap();
-        let pieces = query.pieces("Paint the HOUSE, paintings too");
+        let query = WordQuery::parse("painting houses ", Language::language_named("english")).unwrap();
+        let pieces = query.text_pieces("Paint the HOUSE, paintings too");
         assert_eq!(pieces, ["", "Paint", " the ", "HOUSE", ", ", "paintings", " too"]);
         assert_eq!(
-            WordQuery::parse("rent rents renting ", Language::named("english"))
+            WordQuery::parse("rent rents renting ", Language::language_named("english"))
                 .unwrap()
                 .words
                 .len(),

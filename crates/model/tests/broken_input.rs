@@ -27,12 +27,12 @@ fn model() -> String {
 fn findings(text: &str) -> Vec<Diagnostic> {
     let source = Source::new("broken.yaml", text);
     let begun = Instant::now();
-    let found = singlet_model::load(&source).diagnostics.into_sorted();
+    let found = singlet_model::load_source(&source).diagnostics.into_sorted();
     assert!(begun.elapsed() < PATIENCE, "took {:?}", begun.elapsed());
     for finding in &found {
         assert!(finding.span.start <= finding.span.end, "{finding:?}");
         assert!(finding.span.end as usize <= text.len(), "{finding:?}");
-        let place = source.position(finding.span.start);
+        let place = source.position_at(finding.span.start);
         assert!(place.line >= 1 && place.column >= 1, "{finding:?}");
         assert!(
             !finding.message.contains('\n') && finding.message.len() < 4_000,
@@ -79,11 +79,11 @@ fn bytes_that_are_no_text_are_located() {
     let mut bytes = b"singlet: 1\nname: ".to_vec();
     let at = bytes.len();
     bytes.extend([0xff, 0xfe, b'\n']);
-    let (source, finding) = *singlet_model::decode("broken.yaml", bytes).unwrap_err();
+    let (source, finding) = *singlet_model::decode_source("broken.yaml", bytes).unwrap_err();
     assert_eq!(finding.span.start as usize, at);
-    assert_eq!(source.position(finding.span.start).line, 2);
+    assert_eq!(source.position_at(finding.span.start).line, 2);
     let binary: Vec<u8> = (0..=u8::MAX).cycle().take(MEGABYTE).collect();
-    assert!(singlet_model::decode("broken.yaml", binary).is_err());
+    assert!(singlet_model::decode_source("broken.yaml", binary).is_err());
 }
 
 #[test]
@@ -192,8 +192,8 @@ fn line_ends_of_windows_mean_the_same() {
 fn a_byte_order_mark_changes_nothing() {
     let clean = model();
     assert!(findings(&format!("\u{feff}{clean}")).is_empty());
-    let source = singlet_model::decode("m.yaml", format!("\u{feff}{clean}").into_bytes()).unwrap();
-    assert!(singlet_model::load(&source).diagnostics.is_empty());
+    let source = singlet_model::decode_source("m.yaml", format!("\u{feff}{clean}").into_bytes()).unwrap();
+    assert!(singlet_model::load_source(&source).diagnostics.is_empty());
     let broken = clean.replacen("email: string", "email: strin", 1);
     assert_eq!(places(&broken), places(&format!("\u{feff}{broken}")));
 }
@@ -201,11 +201,11 @@ fn a_byte_order_mark_changes_nothing() {
 /// Code, line, column and message of each finding.
 fn places(text: &str) -> Vec<(&'static str, usize, usize, String)> {
     let source = Source::new("m.yaml", text);
-    let found = singlet_model::load(&source).diagnostics.into_sorted();
+    let found = singlet_model::load_source(&source).diagnostics.into_sorted();
     found
         .iter()
         .map(|finding| {
-            let place = source.position(finding.span.start);
+            let place = source.position_at(finding.span.start);
             (finding.rule.code, place.line, place.column, finding.message.clone())
         })
         .collect()

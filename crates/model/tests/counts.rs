@@ -7,7 +7,7 @@ use singlet_model::counts::{
     OPERATION_NAMES_MAX, READ_TRIES_USUAL, READ_WITH_MAX, TALLIES_MAX, TALLY_GROUPS_MAX, TALLY_SUMS_MAX,
     WRITE_STEPS_MAX,
 };
-use singlet_model::{Source, load};
+use singlet_model::{Source, load_source};
 
 const HEAD: &str =
     "singlet: 1\nname: m\ntable: {name: mmm, key: {partition: PK, sort: SK}, indexes: {G: {partition: GP}}}\n";
@@ -19,10 +19,10 @@ fn each(count: usize, line: impl Fn(usize) -> String) -> String {
 /// The line and the message of what there is too much of; nothing where there is not.
 fn too_many(text: &str) -> Option<(usize, String)> {
     let source = Source::new("model.yaml", text.to_owned());
-    let loaded = load(&source);
+    let loaded = load_source(&source);
     let found = loaded.diagnostics.iter().find(|finding| finding.rule.code == "S019")?;
     assert!(found.help.is_some());
-    Some((source.position(found.span.start).line, found.message.clone()))
+    Some((source.position_at(found.span.start).line, found.message.clone()))
 }
 
 /// Holds a model at its bound, and one beyond it, where the finding stands on a line that has some text.

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 use singlet_item::Value;
-use singlet_model::evaluate::{Environment, holds};
+use singlet_model::evaluate::{Environment, holds_condition};
 use singlet_model::expression::{Expr, Word};
-use singlet_model::{Diagnostic, Source, load};
+use singlet_model::{Diagnostic, Source, load_source};
 
 /// What a help proposes to write in place of what stands there: its replacement, or the code after `write` without a blank to fill
 /// in.
@@ -58,7 +58,7 @@ fn applied(text: &str, (span, code): &(singlet_model::Span, String)) -> Vec<Stri
 }
 
 fn errors(text: &str) -> Vec<Diagnostic> {
-    load(&Source::new("model.yaml", text)).diagnostics.into_sorted()
+    load_source(&Source::new("model.yaml", text)).diagnostics.into_sorted()
 }
 
 #[test]
@@ -181,8 +181,8 @@ fn model_with(allow: &str) -> String {
 }
 
 fn admits(text: &str, caller: &Caller) -> Option<bool> {
-    let model = load(&Source::new("model.yaml", text)).model?;
-    holds(&model.reads.first()?.allow, caller).ok()
+    let model = load_source(&Source::new("model.yaml", text)).model?;
+    holds_condition(&model.reads.first()?.allow, caller).ok()
 }
 
 /// Mistakes in `allow`, and whom their authors mean to admit.

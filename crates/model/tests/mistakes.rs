@@ -86,17 +86,22 @@ fn answer(path: &Path) -> String {
     let (source, findings) = findings(path);
     let mut text = String::new();
     for finding in findings {
-        let place = source.position(finding.span.start);
+        let place = source.position_at(finding.span.start);
         writeln!(
             text,
             "{} {}:{} {}",
             finding.rule.code, place.line, place.column, finding.message
         )
         .unwrap();
-        let shown = source.slice(finding.span).lines().next().unwrap_or_default().to_owned();
+        let shown = source
+            .slice_text(finding.span)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
         writeln!(text, "  at: {shown}").unwrap();
         for note in &finding.notes {
-            let place = source.position(note.span.start);
+            let place = source.position_at(note.span.start);
             writeln!(text, "  note {}:{} {}", place.line, place.column, note.text).unwrap();
         }
         if let Some(help) = &finding.help {
@@ -108,7 +113,7 @@ fn answer(path: &Path) -> String {
 
 fn findings(path: &Path) -> (Source, Vec<Diagnostic>) {
     let source = Source::new(path.display().to_string(), fs::read_to_string(path).unwrap());
-    let findings = singlet_model::load(&source).diagnostics.into_sorted();
+    let findings = singlet_model::load_source(&source).diagnostics.into_sorted();
     (source, findings)
 }
 

@@ -127,12 +127,12 @@ fn reference() -> PathBuf {
 
 fn load(text: &str) -> (Source, Vec<Diagnostic>) {
     let source = Source::new("language.md", text);
-    let findings = singlet_model::load(&source).diagnostics.into_sorted();
+    let findings = singlet_model::load_source(&source).diagnostics.into_sorted();
     (source, findings)
 }
 
 fn shown(source: &Source, finding: &Diagnostic) -> String {
-    let at = source.position(finding.span.start);
+    let at = source.position_at(finding.span.start);
     format!("{}:{}: {} {}", at.line, at.column, finding.rule.code, finding.message)
 }
 

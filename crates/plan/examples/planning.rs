@@ -24,7 +24,7 @@ fn main() {
     };
     for path in words {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        let Some(model) = singlet_model::load(&Source::new(path.as_str(), text)).model else {
+        let Some(model) = singlet_model::load_source(&Source::new(path.as_str(), text)).model else {
             panic!("{path} is no model");
         };
         if is_planned {

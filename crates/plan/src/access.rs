@@ -21,7 +21,7 @@ pub struct AccessPath<'a> {
 
 impl<'a> AccessPath<'a> {
     /// The templates of the partition key.
-    pub fn partition(&self) -> &'a [KeyTemplate] {
+    pub fn partition_templates(&self) -> &'a [KeyTemplate] {
         self.choice
             .keys
             .get(..self.partition_attributes)
@@ -29,7 +29,7 @@ impl<'a> AccessPath<'a> {
     }
 
     /// The templates of the sort key.
-    pub fn sort(&self) -> &'a [KeyTemplate] {
+    pub fn sort_templates(&self) -> &'a [KeyTemplate] {
         self.choice.keys.get(self.partition_attributes..).unwrap_or_default()
     }
 
@@ -45,7 +45,7 @@ impl<'a> AccessPath<'a> {
         others.into_iter().all(|(_, other)| {
             self.choice.keys.iter().any(|key| {
                 other
-                    .template(&key.attribute)
+                    .attribute_template(&key.attribute)
                     .is_none_or(|other| begin_differently(key, other))
             })
         })
@@ -68,7 +68,7 @@ impl<'a> AccessPath<'a> {
 }
 
 /// Every path to the rows of an entity: its own, and those of its mirrors.
-pub fn paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>> {
+pub fn access_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>> {
     std::iter::once(entity)
         .chain(model.mirrors_of(entity.id))
         .flat_map(|entity| own_paths(model, entity))
@@ -88,7 +88,7 @@ pub fn own_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>
     let indexes = entity.index.iter().flat_map(|entry| {
         let index = model.index(entry.index);
         entry
-            .choices()
+            .key_choices()
             .iter()
             .enumerate()
             .filter_map(move |(choice_at, choice)| {
@@ -97,7 +97,7 @@ pub fn own_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>
                     index: Some(index?),
                     choice,
                     choice_at,
-                    choices: entry.choices(),
+                    choices: entry.key_choices(),
                     partition_attributes: index?.partition.len(),
                 })
             })

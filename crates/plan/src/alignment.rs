@@ -30,7 +30,7 @@ pub enum Given<'t> {
 }
 
 /// Lays `given` on `stored`; nothing where texts differ, or where a value and a text overlap so that nothing is certain.
-pub fn align<'t>(stored: &Template, given: &'t Template) -> Option<Alignment<'t>> {
+pub fn align_templates<'t>(stored: &Template, given: &'t Template) -> Option<Alignment<'t>> {
     let mut rest = Rest::new(given);
     let mut pairs = Vec::new();
     for (position, part) in stored.parts().iter().enumerate() {
@@ -160,9 +160,9 @@ mod tests {
     fn stored() -> Template {
         template(vec![
             Part::text("DUE#"),
-            Part::variable("due", Domain::Date),
+            Part::bare_variable("due", Domain::Date),
             Part::text("#"),
-            Part::variable("id", Domain::Ulid),
+            Part::bare_variable("id", Domain::Ulid),
         ])
     }
 
@@ -171,10 +171,10 @@ mod tests {
         for rest in ["", "#"] {
             let given = template(vec![
                 Part::text("DUE#"),
-                Part::variable("args.to", Domain::Date),
+                Part::bare_variable("args.to", Domain::Date),
                 Part::text(rest),
             ]);
-            let aligned = align(&stored(), &given).unwrap();
+            let aligned = align_templates(&stored(), &given).unwrap();
             assert!(aligned.goes_on && aligned.pairs.len() == 1);
         }
     }
@@ -183,31 +183,31 @@ mod tests {
     fn an_end_past_every_key_is_no_beginning() {
         let given = template(vec![
             Part::text("DUE#"),
-            Part::variable("args.to", Domain::Date),
+            Part::bare_variable("args.to", Domain::Date),
             Part::text("$"),
         ]);
-        assert!(align(&stored(), &given).is_none());
+        assert!(align_templates(&stored(), &given).is_none());
     }
 
     #[test]
     fn a_text_stands_for_a_value() {
         let status = template(vec![
             Part::text("S#"),
-            Part::variable("status", Domain::one_of(["open", "done"])),
+            Part::bare_variable("status", Domain::one_of(["open", "done"])),
             Part::text("#"),
-            Part::variable("id", Domain::Ulid),
+            Part::bare_variable("id", Domain::Ulid),
         ]);
         let given = Template::text("S#done#", Delimiter::default());
-        let aligned = align(&status, &given).unwrap();
+        let aligned = align_templates(&status, &given).unwrap();
         assert_eq!(aligned.pairs.first().unwrap().given, Given::Text("done"));
         assert!(aligned.goes_on);
     }
 
     #[test]
     fn a_day_begins_an_instant() {
-        let at = template(vec![Part::variable("at", Domain::Time)]);
-        let day = template(vec![Part::variable("args.to", Domain::Date)]);
-        assert!(align(&at, &day).unwrap().goes_on);
-        assert!(!align(&at, &at).unwrap().goes_on);
+        let at = template(vec![Part::bare_variable("at", Domain::Time)]);
+        let day = template(vec![Part::bare_variable("args.to", Domain::Date)]);
+        assert!(align_templates(&at, &day).unwrap().goes_on);
+        assert!(!align_templates(&at, &at).unwrap().goes_on);
     }
 }

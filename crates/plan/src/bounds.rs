@@ -42,7 +42,7 @@ macro_rules! bounds {
             pub const USUAL: Bounds = Bounds { $($name: $usual,)* };
 
             /// The table, one line for each bound.
-            pub fn lines(&self) -> Vec<BoundLine> {
+            pub fn bound_lines(&self) -> Vec<BoundLine> {
                 vec![$(BoundLine {
                     name: stringify!($name),
                     kind: BoundKind::$kind,

@@ -1,6 +1,6 @@
 //! Conditions written by hand (`using`), laid beside the keys that they are to meet.
 
-use singlet_item::key::{Part, Template, Verdict, collision};
+use singlet_item::key::{Part, Template, Verdict, decide_collision};
 use singlet_model::Model;
 use singlet_model::model::{Comparison, Entity, Index, KeyTemplate, Read, Selection, Using, UsingKey};
 
@@ -40,7 +40,7 @@ pub struct Missed<'a> {
 }
 
 /// Every read with a condition by hand.
-pub fn conditions(model: &Model) -> Vec<ByHand<'_>> {
+pub fn conditions_by_hand(model: &Model) -> Vec<ByHand<'_>> {
     model.reads.iter().filter_map(|read| ByHand::of(model, read)).collect()
 }
 
@@ -52,7 +52,7 @@ impl<'a> ByHand<'a> {
         let entity = model.entity(selection.entity()?)?;
         let index = using.index.and_then(|index| model.index(index));
         let name = index.map(|index| index.name.as_str());
-        let mut met = access::paths(model, entity);
+        let mut met = access::access_paths(model, entity);
         met.retain(|path| path.index.map(|index| index.name.as_str()) == name);
         let mut missed = None;
         for key in in_key_order(model, index, using) {
@@ -73,17 +73,17 @@ impl<'a> ByHand<'a> {
     }
 
     /// What the read means: its `where`, and what `allow` says of the row.
-    pub fn facts(&self) -> Facts<'a> {
+    pub fn meaning_facts(&self) -> Facts<'a> {
         Facts::of(self.entity, self.selection.filter.iter().chain([&self.read.allow]))
     }
 
     /// How many queries are said to be made.
-    pub fn queries(&self) -> u64 {
+    pub fn query_count(&self) -> u64 {
         self.using.queries.map_or(1, |(queries, _)| queries)
     }
 
     /// The table or the index in messages.
-    pub fn place(&self) -> String {
+    pub fn place_name(&self) -> String {
         match self.index {
             Some(index) => format!("index `{}`", index.name),
             None => "the table".to_owned(),
@@ -115,15 +115,17 @@ fn narrow<'a>(paths: &mut Vec<AccessPath<'a>>, key: &'a UsingKey) -> Option<Miss
     };
     let asked = match equality {
         true => given.template.clone(),
-        false => beginning(&given.template)?,
+        false => template_beginning(&given.template)?,
     };
-    let meets = |path: &AccessPath<'a>| match path.choice.template(&key.attribute) {
+    let meets = |path: &AccessPath<'a>| match path.choice.attribute_template(&key.attribute) {
         Some(stored) => can_meet(&asked, &stored.template),
         None => true,
     };
     let kept: Vec<AccessPath<'a>> = paths.iter().filter(|path| meets(path)).copied().collect();
     if kept.is_empty() {
-        let stored = paths.iter().find_map(|path| path.choice.template(&key.attribute));
+        let stored = paths
+            .iter()
+            .find_map(|path| path.choice.attribute_template(&key.attribute));
         return stored.map(|stored| Missed {
             key,
             given,
@@ -137,11 +139,11 @@ fn narrow<'a>(paths: &mut Vec<AccessPath<'a>>, key: &'a UsingKey) -> Option<Miss
 
 /// Whether two templates can give the same key; also where nothing could be decided.
 pub fn can_meet(one: &Template, other: &Template) -> bool {
-    collision(std::slice::from_ref(one), std::slice::from_ref(other)) != Verdict::Never
+    decide_collision(std::slice::from_ref(one), std::slice::from_ref(other)) != Verdict::Never
 }
 
 /// The keys that begin as a template's do; none for a value that is a whole key and never a beginning.
-pub fn beginning(template: &Template) -> Option<Template> {
+pub fn template_beginning(template: &Template) -> Option<Template> {
     let parts = template.parts().iter().cloned().chain([Part::Anything]).collect();
     Template::new(parts, template.delimiter()).ok()
 }

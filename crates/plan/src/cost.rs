@@ -10,8 +10,8 @@ mod worked;
 
 pub use chosen::{least_in_all, most_in_all, sent_in_all};
 pub(crate) use count::selection_of;
-pub use count::{ROWS_MORE_EACH_ROUND, Times, requests, rows_asked};
-pub(crate) use count::{fan_out_items, transaction};
+pub use count::{ROWS_MORE_EACH_ROUND, Times, counted_requests, rows_asked};
+pub(crate) use count::{fan_out_items, transaction_request};
 pub use worked::{Sizes, Worked};
 
 use singlet_item::ReadUnits;
@@ -105,7 +105,7 @@ pub enum Call {
 impl RequestCost {
     /// How many requests are sent for one answer, before any reading on: at least, and at most where that is known. Of one that an argument
     /// chooses, where it is chosen.
-    pub fn sent(&self) -> (u64, Option<u64>) {
+    pub fn requests_sent(&self) -> (u64, Option<u64>) {
         let (least, most) = (self.times.least, self.times.most);
         match self.call {
             Call::BatchGet => (
@@ -118,7 +118,7 @@ impl RequestCost {
     }
 
     /// What one request costs that reads items of these sizes; a missing item counts as one without bytes.
-    pub fn units(&self, read_bytes: impl IntoIterator<Item = usize>) -> ReadUnits {
+    pub fn request_units(&self, read_bytes: impl IntoIterator<Item = usize>) -> ReadUnits {
         match self.call {
             Call::Get | Call::Query | Call::Scan => page_units(read_bytes, self.consistency),
             Call::BatchGet | Call::TransactGet => read_bytes

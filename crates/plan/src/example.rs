@@ -4,7 +4,7 @@ use singlet_item::Value;
 use singlet_item::key::{Domain, Form, Part, Template, Variable};
 
 /// A key that a template could give, for people: ids are cut short, and text stands under its name.
-pub fn example(template: &Template) -> String {
+pub fn example_key(template: &Template) -> String {
     template.parts().iter().map(|part| shown(part, template)).collect()
 }
 
@@ -28,7 +28,9 @@ fn value(variable: &Variable, template: &Template) -> Option<String> {
     if plain && !short.is_empty() {
         return Some(short.to_owned());
     }
-    variable.encode(&usual(&variable.domain)?, template.delimiter()).ok()
+    variable
+        .encode_value(&usual(&variable.domain)?, template.delimiter())
+        .ok()
 }
 
 fn usual(domain: &Domain) -> Option<Value> {

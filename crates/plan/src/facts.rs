@@ -68,7 +68,7 @@ impl<'a> Facts<'a> {
     }
 
     /// What is said of an attribute.
-    pub fn about<'s>(&'s self, attribute: &'s str) -> impl Iterator<Item = &'s Fact<'a>> {
+    pub fn facts_about<'s>(&'s self, attribute: &'s str) -> impl Iterator<Item = &'s Fact<'a>> {
         let attribute = self.own_name(attribute);
         self.facts.iter().filter(move |fact| fact.attribute == attribute)
     }
@@ -79,14 +79,14 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether every row has the same value of an attribute, known before anything is read.
-    pub fn fixes(&self, attribute: &str) -> bool {
-        self.about(attribute)
+    pub fn fixes_attribute(&self, attribute: &str) -> bool {
+        self.facts_about(attribute)
             .any(|fact| fact.function.is_none() && fact.is_one_value())
     }
 
     /// Whether no row without the attribute is meant.
     pub fn excludes_absent(&self, attribute: &str) -> bool {
-        self.about(attribute).any(Fact::excludes_absent)
+        self.facts_about(attribute).any(Fact::excludes_absent)
     }
 
     fn take(&mut self, expr: &'a Expr) {

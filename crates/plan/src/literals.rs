@@ -4,29 +4,29 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
 use singlet_model::types::Type;
 
 /// Whether a condition without anything unknown holds; none where it has something unknown.
-pub(crate) fn decide(expr: &Expr) -> Option<bool> {
+pub(crate) fn decide_literally(expr: &Expr) -> Option<bool> {
     match &expr.kind {
         ExprKind::Literal(Literal::Bool(truth)) => Some(*truth),
-        ExprKind::Not(inner) => decide(inner).map(|truth| !truth),
-        ExprKind::Binary(BinaryOp::And, left, right) => match (decide(left), decide(right)) {
+        ExprKind::Not(inner) => decide_literally(inner).map(|truth| !truth),
+        ExprKind::Binary(BinaryOp::And, left, right) => match (decide_literally(left), decide_literally(right)) {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),
             _ => None,
         },
-        ExprKind::Binary(BinaryOp::Or, left, right) => match (decide(left), decide(right)) {
+        ExprKind::Binary(BinaryOp::Or, left, right) => match (decide_literally(left), decide_literally(right)) {
             (Some(true), _) | (_, Some(true)) => Some(true),
             (Some(false), Some(false)) => Some(false),
             _ => None,
         },
         ExprKind::Binary(BinaryOp::In, left, right) => {
-            let (value, ExprKind::List(options)) = (left.literal()?, &right.kind) else {
+            let (value, ExprKind::List(options)) = (left.as_literal()?, &right.kind) else {
                 return None;
             };
-            let options: Option<Vec<&Literal>> = options.iter().map(Expr::literal).collect();
+            let options: Option<Vec<&Literal>> = options.iter().map(Expr::as_literal).collect();
             Some(options?.contains(&value))
         }
         ExprKind::Binary(op, left, right) if op.is_comparison() => {
-            let (value, other) = (left.literal()?, right.literal()?);
+            let (value, other) = (left.as_literal()?, right.as_literal()?);
             if *value == Literal::Absent {
                 return None;
             }
@@ -46,7 +46,7 @@ fn compare(op: BinaryOp, value: &Literal, other: &Literal, ty: &Type) -> Option<
     let ordering = match (value, other) {
         (Literal::Number(value), Literal::Number(other)) => value.cmp(other),
         (Literal::Text(value), Literal::Text(other)) => {
-            let members = ty.members()?;
+            let members = ty.enum_members()?;
             let rank = |word: &str| members.iter().position(|member| member == word);
             rank(value)?.cmp(&rank(other)?)
         }
@@ -76,15 +76,15 @@ fn values_left<'e>(condition: &'e Expr, path: &str) -> Option<Vec<&'e Literal>> 
         }
         ExprKind::Binary(BinaryOp::Eq, left, right) => {
             if is_path(left) {
-                return Some(vec![right.literal()?]);
+                return Some(vec![right.as_literal()?]);
             }
             is_path(right)
-                .then(|| left.literal())
+                .then(|| left.as_literal())
                 .flatten()
                 .map(|value| vec![value])
         }
         ExprKind::Binary(BinaryOp::In, left, right) if is_path(left) => match &right.kind {
-            ExprKind::List(options) => options.iter().map(Expr::literal).collect(),
+            ExprKind::List(options) => options.iter().map(Expr::as_literal).collect(),
             _ => None,
         },
         ExprKind::Attribute(_) if condition.ty == Type::Bool && is_path(condition) => Some(vec![TRUE]),
@@ -123,7 +123,7 @@ pub(crate) fn follows_from(condition: &Expr, known: &Expr) -> Option<bool> {
     if other_path != path {
         return None;
     }
-    let (wanted, said) = (value.literal()?, other.literal()?);
+    let (wanted, said) = (value.as_literal()?, other.as_literal()?);
     if other_op == BinaryOp::Ne && op == BinaryOp::Eq && wanted == said {
         return Some(false);
     }
@@ -146,10 +146,10 @@ fn holds_of(left: &Literal, op: BinaryOp, value: &Expr, ty: &Type) -> Option<boo
         let ExprKind::List(options) = &value.kind else {
             return None;
         };
-        let options: Option<Vec<&Literal>> = options.iter().map(Expr::literal).collect();
+        let options: Option<Vec<&Literal>> = options.iter().map(Expr::as_literal).collect();
         return Some(options?.contains(&left));
     }
-    let other = value.literal()?;
+    let other = value.as_literal()?;
     if *left == Literal::Absent && op.is_ordering() {
         return Some(false);
     }

@@ -12,7 +12,11 @@ pub type Conjuncts<'a> = Vec<&'a Expr>;
 /// The alternatives of a selection's meaning: what `where` says, and what `allow` says about the row.
 ///
 /// An alternative is split only where the conjuncts around the `||` cannot be read as one query; the planner decides that.
-pub fn conjuncts<'a>(selection: &'a Selection, allow: Option<&'a Expr>, sent: &dyn Fn(&str) -> bool) -> Conjuncts<'a> {
+pub fn meaning_conjuncts<'a>(
+    selection: &'a Selection,
+    allow: Option<&'a Expr>,
+    sent: &dyn Fn(&str) -> bool,
+) -> Conjuncts<'a> {
     let filter = selection.filter.iter().flat_map(|filter| filter.conjuncts());
     let allow = allow.into_iter().flat_map(|allow| allow.conjuncts());
     let of_row = allow.filter(|conjunct| !conjunct.attributes().is_empty());
@@ -64,7 +68,7 @@ pub(crate) fn order_by_own_names(order: &[Order], entity: &Entity) -> Vec<Order>
 }
 
 /// One alternative of each combination of `||` among conjuncts; none where there are too many.
-pub fn alternatives<'a>(conjuncts: &Conjuncts<'a>) -> Option<Vec<Conjuncts<'a>>> {
+pub fn or_alternatives<'a>(conjuncts: &Conjuncts<'a>) -> Option<Vec<Conjuncts<'a>>> {
     let mut all: Vec<Conjuncts<'a>> = vec![Vec::new()];
     for conjunct in conjuncts {
         let branches = match &conjunct.kind {
@@ -103,7 +107,7 @@ pub fn combinations_count(read: &Read) -> Option<usize> {
 }
 
 /// Which optional arguments of a read may be sent together, no more than the bounds allow.
-pub fn combinations(read: &Read) -> Vec<Vec<&str>> {
+pub fn argument_combinations(read: &Read) -> Vec<Vec<&str>> {
     if !read.combinations.is_empty() {
         return read
             .combinations

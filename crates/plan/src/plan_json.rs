@@ -29,8 +29,8 @@ pub fn reads_json(model: &Model, plans: &[ReadPlan]) -> Json {
 }
 
 fn request(row: &PlanRow<'_>, sizes: &Sizes<'_>) -> Json {
-    let (least, most) = row.cost.sent();
-    let worked = row.cost.worked(sizes);
+    let (least, most) = row.cost.requests_sent();
+    let worked = row.cost.worked_cost(sizes);
     json!({
         "for": row.cost.parts,
         "call": row.cost.call.word(),
@@ -49,7 +49,7 @@ fn request(row: &PlanRow<'_>, sizes: &Sizes<'_>) -> Json {
         "readsOn": row.cost.reads_on,
         "requests": {"least": least, "most": most},
         "capacity": {
-            "formula": row.cost.formula(),
+            "formula": row.cost.formula_text(),
             "least": units(worked.least),
             "usual": worked.usual.map(units),
             "most": worked.most.map(units),
@@ -68,7 +68,7 @@ fn others(combination: &Combination) -> Vec<Json> {
 }
 
 fn units(units: ReadUnits) -> f64 {
-    units.halves() as f64 / 2.0
+    units.half_count() as f64 / 2.0
 }
 
 /// The rows that a write reads before it decides: those that `let` names, and those of its steps.

@@ -8,7 +8,7 @@ use singlet_model::model::KeyTemplate;
 use crate::values::{DayEnd, DayRange};
 
 /// An expression as it would be written, but for the names of entities. Two expressions with one text mean the same.
-pub fn expression(expr: &Expr) -> String {
+pub fn show_expression(expr: &Expr) -> String {
     Writer { catalog: None }.write(expr, 0)
 }
 
@@ -19,7 +19,7 @@ pub fn expression_in(catalog: &Catalog, expr: &Expr) -> String {
 }
 
 /// Several conditions that must all hold.
-pub fn conjunction(conditions: &[Expr]) -> String {
+pub fn show_conjunction(conditions: &[Expr]) -> String {
     const AND: u8 = 3;
     let writer = Writer { catalog: None };
     let texts: Vec<String> = conditions
@@ -32,7 +32,7 @@ pub fn conjunction(conditions: &[Expr]) -> String {
 /// A range of days in words: `each day from args.from to args.to`.
 pub(crate) fn day_range(range: &DayRange) -> String {
     let ends = |ends: &[DayEnd]| {
-        let texts: Vec<String> = ends.iter().map(|end| expression(&end.value)).collect();
+        let texts: Vec<String> = ends.iter().map(|end| show_expression(&end.value)).collect();
         texts.join(" and ")
     };
     format!(
@@ -157,7 +157,7 @@ fn literal_text(literal: &Literal) -> String {
 }
 
 /// The pieces of a template: its text, and the number of each variable part.
-pub(crate) fn pieces(key: &KeyTemplate) -> Vec<Piece<'_>> {
+pub(crate) fn template_pieces(key: &KeyTemplate) -> Vec<Piece<'_>> {
     let mut number = 0;
     let parts = key.template.parts().iter();
     parts

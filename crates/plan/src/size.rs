@@ -29,7 +29,7 @@ const CONTAINER_BYTES: u64 = 3;
 const CHARACTER_BYTES_MAX: u64 = 4;
 
 /// How large the items of each entity can be, in the order of the model.
-pub fn bounds(model: &Model) -> Vec<SizeBound<'_>> {
+pub fn size_bounds(model: &Model) -> Vec<SizeBound<'_>> {
     let mut patterns = Patterns::new();
     model
         .entities
@@ -83,7 +83,7 @@ pub(crate) fn entry_bytes_max(model: &Model, entity: &Entity, index: IndexId, wh
         Projection::Include(names) => names.as_slice(),
     };
     let own = |_: &str| false;
-    let keys = longest(&entity.key, &own)?.checked_add(longest(entity.entry(index)?.choices(), &own)?)?;
+    let keys = longest(&entity.key, &own)?.checked_add(longest(entity.index_entry(index)?.key_choices(), &own)?)?;
     let carried = entity.attributes.iter().filter(|attribute| {
         is_stored(attribute) && names.iter().any(|name| attribute.stored_name() == Some(name.as_str()))
     });
@@ -99,7 +99,7 @@ pub(crate) fn entry_bytes_max(model: &Model, entity: &Entity, index: IndexId, wh
 /// The keys that templates write beside the attributes; for keys by condition, those of the longest choice.
 fn key_bytes(entity: &Entity) -> Option<u64> {
     let own = |name: &str| entity.attribute(name).is_some_and(is_stored);
-    let indexes = entity.index.iter().map(|entry| longest(entry.choices(), &own));
+    let indexes = entity.index.iter().map(|entry| longest(entry.key_choices(), &own));
     let indexes = indexes.sum::<Option<u64>>()?;
     Some(longest(&entity.key, &own)?.saturating_add(indexes))
 }

@@ -94,7 +94,7 @@ fn begins_day(expr: &Expr) -> bool {
     let ExprKind::Call(FunctionId::Time, args) = &expr.kind else {
         return false;
     };
-    let clock = args.get(1).and_then(Expr::literal);
+    let clock = args.get(1).and_then(Expr::as_literal);
     matches!(clock, Some(Literal::Text(clock)) if clock == "00:00")
 }
 
@@ -120,7 +120,7 @@ fn place(expr: &Expr, local: bool) -> Option<Place> {
         ExprKind::Call(FunctionId::Month, args) => place(args.first()?, local)?.moved(-MONTH_DAYS_MAX, slack),
         ExprKind::Today => started("now", -slack, slack),
         ExprKind::Now => started("now", 0, 0),
-        _ => started(&show::expression(expr), 0, 0),
+        _ => started(&show::show_expression(expr), 0, 0),
     }
 }
 

@@ -115,7 +115,7 @@ pub struct Bound<'a> {
 }
 
 /// The values that the conjuncts give a part; none where they leave it open. `local` where the model's zone is not UTC.
-pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr], local: bool) -> Option<Bound<'a>> {
+pub fn bind_part<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr], local: bool) -> Option<Bound<'a>> {
     let renamed = own_part(part, entity);
     let part = renamed.as_ref();
     let shifted = local && is_day_of_instant(part);
@@ -133,14 +133,14 @@ pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr], local: 
 /// What else is said of an attribute alone, and is true of each value that it is asked for, is settled too.
 fn settle_decided<'a>(part: &KeyPart, conjuncts: &[&'a Expr], bound: &mut Bound<'a>) {
     let values: Vec<&Literal> = match &bound.values {
-        Values::One(value) => value.literal().into_iter().collect(),
+        Values::One(value) => value.as_literal().into_iter().collect(),
         Values::Each(list) => {
             let elements = if let ExprKind::List(elements) = &list.kind {
                 elements.as_slice()
             } else {
                 &[]
             };
-            let all: Option<Vec<&Literal>> = elements.iter().map(Expr::literal).collect();
+            let all: Option<Vec<&Literal>> = elements.iter().map(Expr::as_literal).collect();
             all.unwrap_or_default()
         }
         Values::Formed(_) | Values::EachFormed(_) | Values::Days(_) | Values::Cells { .. } | Values::All(_) => {
@@ -156,7 +156,7 @@ fn settle_decided<'a>(part: &KeyPart, conjuncts: &[&'a Expr], bound: &mut Bound<
         return;
     }
     let is_decided = |conjunct: &&&'a Expr| {
-        let is_true = |value: &&Literal| literals::decide(&with_literal(conjunct, part, value)) == Some(true);
+        let is_true = |value: &&Literal| literals::decide_literally(&with_literal(conjunct, part, value)) == Some(true);
         conjunct.attributes() == [part.path.as_str()] && values.iter().all(is_true)
     };
     let decided: Vec<&'a Expr> = conjuncts.iter().filter(is_decided).copied().collect();
@@ -207,11 +207,11 @@ fn equality<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
 /// The part as one of the attribute itself, where it names an alias: meanings are planned with the attribute's own name.
 pub(crate) fn own_part<'p>(part: &'p KeyPart, entity: &Entity) -> Cow<'p, KeyPart> {
     let alias = entity
-        .attribute(part.root())
+        .attribute(part.root_attribute())
         .and_then(|attribute| attribute.alias.as_ref());
     match alias {
         Some(own) => Cow::Owned(KeyPart {
-            path: part.path.replacen(part.root(), own, 1),
+            path: part.path.replacen(part.root_attribute(), own, 1),
             ..part.clone()
         }),
         None => Cow::Borrowed(part),
@@ -362,7 +362,7 @@ pub(crate) struct End<'a> {
 }
 
 /// The ends that the conjuncts set on a part's attribute, or on the day, month or year of it. An equality of a day sets both.
-pub(crate) fn ends<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> (Option<End<'a>>, Option<End<'a>>) {
+pub(crate) fn part_ends<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> (Option<End<'a>>, Option<End<'a>>) {
     let (mut low, mut high) = (None, None);
     for (op, value, conjunct, _) in compared(part, conjuncts).filter(|(.., is_formed)| !is_formed) {
         let end = |excluded: bool| End {
@@ -440,7 +440,7 @@ fn unit_of(operand: &Expr, part: &KeyPart) -> Option<CalendarUnit> {
 }
 
 /// The text that a part's attribute begins with, where keys have it character by character.
-pub(crate) fn beginning<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<End<'a>> {
+pub(crate) fn part_beginning<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<End<'a>> {
     let by_character = matches!(part.function, None | Some(PartFunction::Raw)) && matches!(part.ty, Type::Text(_));
     conjuncts.iter().filter(|_| by_character).find_map(|conjunct| {
         let ExprKind::Call(FunctionId::StartsWith, args) = &conjunct.kind else {
@@ -481,9 +481,9 @@ fn cells<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr]) -> Option<
 
 fn hashed_place(part: &KeyPart, entity: &Entity) -> Option<(String, u8)> {
     if let Some(PartFunction::Geohash(precision)) = part.function {
-        return Some((part.root().to_owned(), precision));
+        return Some((part.root_attribute().to_owned(), precision));
     }
-    let computed = entity.attribute(part.root())?.is.as_ref()?;
+    let computed = entity.attribute(part.root_attribute())?.is.as_ref()?;
     let ExprKind::Call(FunctionId::Geohash, args) = &computed.kind else {
         return None;
     };
@@ -493,7 +493,7 @@ fn hashed_place(part: &KeyPart, entity: &Entity) -> Option<(String, u8)> {
     let ExprKind::Attribute(name) = &place.kind else {
         return None;
     };
-    let singlet_model::expression::Literal::Number(precision) = precision.literal()? else {
+    let singlet_model::expression::Literal::Number(precision) = precision.as_literal()? else {
         return None;
     };
     let precision = precision.to_u64()?;
@@ -508,7 +508,7 @@ fn small<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
         .iter()
         .filter(|conjunct| part.keeps_value() && conjunct.attributes() == [part.path.as_str()]);
     for conjunct in about {
-        let truth = |word: &String| literals::decide(&with_word(conjunct, part, word));
+        let truth = |word: &String| literals::decide_literally(&with_word(conjunct, part, word));
         if words.iter().all(|word| truth(word).is_some()) {
             words.retain(|word| truth(word) == Some(true));
             settled.push(*conjunct);

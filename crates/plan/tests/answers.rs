@@ -32,7 +32,7 @@ entities:
 /// The plan of a read `r` of a model with these keys.
 fn plan(keys: &str, read: &str) -> (Model, Arc<SelectionPlan>) {
     let text = format!("{HEAD}    {keys}\nreads:\n  r:\n    find: P\n    {read}\n    allow: true\n");
-    let loaded = singlet_model::load(&Source::new("probe", text.clone()));
+    let loaded = singlet_model::load_source(&Source::new("probe", text.clone()));
     let errors: Vec<&String> = loaded.diagnostics.iter().map(|finding| &finding.message).collect();
     let model = loaded.model.unwrap_or_else(|| panic!("{errors:?}\n{text}"));
     assert!(errors.is_empty(), "{errors:?}\n{text}");
@@ -245,7 +245,7 @@ reads:
         )
     };
     let chosen = |estimates: &str| {
-        let loaded = singlet_model::load(&Source::new("desk", text(estimates)));
+        let loaded = singlet_model::load_source(&Source::new("desk", text(estimates)));
         let model = loaded.model.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
         let mut plan = plan_read(&model, model.reads.first().unwrap());
         let plan = plan.combinations.pop().unwrap().parts.remove(0).plan;
@@ -267,7 +267,7 @@ reads:
     assert_eq!(chosen("").0, "byAgent");
     // What nobody estimated is named.
     let why = |estimates: &str| {
-        let model = singlet_model::load(&Source::new("desk", text(estimates)))
+        let model = singlet_model::load_source(&Source::new("desk", text(estimates)))
             .model
             .unwrap();
         plan_text(&model, &plan_read(&model, model.reads.first().unwrap()), true)
@@ -283,15 +283,15 @@ reads:
 /// How many requests a read sends at least and at most, where it has so many queries, and the units that it takes at least, in halves.
 fn sent(keys: &str, read: &str) -> (usize, (u64, Option<u64>), u64) {
     let text = format!("{HEAD}    {keys}\nreads:\n  r:\n    find: P\n    {read}\n    allow: true\n");
-    let model = singlet_model::load(&Source::new("probe", text.clone())).model;
+    let model = singlet_model::load_source(&Source::new("probe", text.clone())).model;
     let model = model.unwrap_or_else(|| panic!("{text}"));
     let plan = plan_read(&model, model.reads.first().unwrap());
     let combination = plan.combinations.last().unwrap();
-    let least = Worked::sum(&combination.requests, &Sizes::of(&model)).least;
+    let least = Worked::sum_requests(&combination.requests, &Sizes::of(&model)).least;
     (
         combination.requests.len(),
         sent_in_all(&combination.requests),
-        least.halves(),
+        least.half_count(),
     )
 }
 
@@ -343,7 +343,7 @@ estimates:
   Ticket: {estimates}
 "##
     );
-    let loaded = singlet_model::load(&Source::new("desk", text));
+    let loaded = singlet_model::load_source(&Source::new("desk", text));
     let model = loaded.model.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let mut plan = plan_read(&model, model.reads.first().unwrap());
     let plan = plan.combinations.pop().unwrap().parts.remove(0).plan;

@@ -29,7 +29,7 @@ fn the_page_has_every_bound() {
 #[test]
 fn steps_are_drawn_and_limits_stay() {
     let drawn = Bounds::USUAL.with_steps(|_, _| 0);
-    for (line, usual) in drawn.lines().into_iter().zip(Bounds::USUAL.lines()) {
+    for (line, usual) in drawn.bound_lines().into_iter().zip(Bounds::USUAL.bound_lines()) {
         match line.kind {
             BoundKind::Step => assert_eq!(line.value, 1, "{}", line.name),
             BoundKind::Limit => assert_eq!(line, usual),
@@ -39,7 +39,7 @@ fn steps_are_drawn_and_limits_stay() {
 
 fn table() -> String {
     let mut table = String::from("\n| bound | | usually | |\n|---|---|---|---|\n");
-    for line in Bounds::USUAL.lines() {
+    for line in Bounds::USUAL.bound_lines() {
         let kind = match line.kind {
             BoundKind::Step => "step",
             BoundKind::Limit => "limit",

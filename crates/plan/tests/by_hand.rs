@@ -33,7 +33,7 @@ fn systems() -> impl Iterator<Item = (&'static str, Model)> {
     SYSTEMS.into_iter().map(|system| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{system}/model.yaml"));
         let source = Source::new(path.display().to_string(), fs::read_to_string(&path).unwrap());
-        (system, singlet_model::load(&source).model.unwrap())
+        (system, singlet_model::load_source(&source).model.unwrap())
     })
 }
 
@@ -100,13 +100,13 @@ fn derived(model: &Model, read: &Read) -> Option<Using> {
     }
     let entity = model.entity(read.selection.as_ref()?.entity()?)?;
     let index = query.index.and_then(|index| model.index(index));
-    let path = access::paths(model, entity).into_iter().find(|path| {
+    let path = access::access_paths(model, entity).into_iter().find(|path| {
         let same = path.index.map(|index| &index.name) == index.map(|index| &index.name);
         same && path.entity.id == query.entity && path.choice_at == query.choice
     })?;
     let mut key = Vec::new();
     let mut values = query.partition.iter();
-    for template in path.partition() {
+    for template in path.partition_templates() {
         let parts = given(template, template.template.parts().len(), &mut values)?;
         key.push(using_key(template, Comparison::Equal(made(template, parts)?)));
     }
@@ -146,8 +146,8 @@ fn sort_key(path: &AccessPath<'_>, query: &Query) -> Option<(Option<UsingKey>, b
     let Some(bound) = &query.sort else {
         return Some((None, true));
     };
-    let [stored] = path.sort() else {
-        return path.sort().is_empty().then_some((None, true));
+    let [stored] = path.sort_templates() else {
+        return path.sort_templates().is_empty().then_some((None, true));
     };
     let mut values = bound.prefix.iter();
     if bound.whole {
@@ -240,10 +240,10 @@ fn valued(variable: &Variable, key: &KeyPart, values: &Values, stored: &KeyTempl
         Values::Formed(expr) if key.function == Some(PartFunction::Month) => (expr, Form::Fixed, Domain::Month),
         _ => return None,
     };
-    if let Some(Literal::Text(text)) = expr.literal() {
+    if let Some(Literal::Text(text)) = expr.as_literal() {
         return Some(Part::Text(
             variable
-                .encode(&Value::from(text.as_str()), stored.template.delimiter())
+                .encode_value(&Value::from(text.as_str()), stored.template.delimiter())
                 .ok()?,
         ));
     }
@@ -300,9 +300,9 @@ fn changes(read: &Read, using: &Using) -> Vec<(String, Using)> {
         .selection
         .as_ref()
         .is_some_and(|own| matches!(own.kind, SelectionKind::Get { .. }));
-    let allowed: Vec<String> = read.allow.conjuncts().into_iter().map(show::expression).collect();
+    let allowed: Vec<String> = read.allow.conjuncts().into_iter().map(show::show_expression).collect();
     for (left_out, conjunct) in conjuncts.iter().enumerate() {
-        if is_get && allowed.contains(&show::expression(conjunct)) {
+        if is_get && allowed.contains(&show::show_expression(conjunct)) {
             continue;
         }
         let kept = conjuncts.iter().enumerate().filter(|(at, _)| *at != left_out);
@@ -358,7 +358,10 @@ fn others(read: &Read, comparison: &Comparison) -> Vec<(String, KeyTemplate)> {
     };
     let mut all = Vec::new();
     for part in &template.parts {
-        let own = part.path.strip_prefix("args.").and_then(|name| read.arg(name));
+        let own = part
+            .path
+            .strip_prefix("args.")
+            .and_then(|name| read.argument_named(name));
         let others = read
             .args
             .iter()

@@ -10,7 +10,7 @@ use singlet_plan::read::{plan_read, priced_plan_text};
 fn plans(system: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{system}/model.yaml"));
     let source = Source::new(system, std::fs::read_to_string(path).unwrap());
-    let model = singlet_model::load(&source).model.unwrap();
+    let model = singlet_model::load_source(&source).model.unwrap();
     let sizes = Sizes::of(&model);
     let plans = model
         .reads

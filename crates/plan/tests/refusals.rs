@@ -36,7 +36,7 @@ writes:
 "#;
 
 fn refusals(write: &str) -> Vec<String> {
-    let model = singlet_model::load(&Source::new("moved", MODEL)).model.unwrap();
+    let model = singlet_model::load_source(&Source::new("moved", MODEL)).model.unwrap();
     let write = model.writes.iter().find(|known| known.name == write).unwrap();
     possible_refusals(&model, write)
         .into_iter()

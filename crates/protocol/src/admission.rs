@@ -53,13 +53,13 @@ impl CallAdmission {
     }
 
     /// A place among the calls that are worked on.
-    pub(crate) fn enter(&self) -> Result<OwnedSemaphorePermit, Fault> {
+    pub(crate) fn enter_call(&self) -> Result<OwnedSemaphorePermit, Fault> {
         let place = Arc::clone(&self.calls).try_acquire_owned();
         place.map_err(|_| overloaded(&format!("{} calls are worked on", self.bounds.calls_max)))
     }
 
     /// What a call holds: nothing yet beyond [`SMALL_BYTES`].
-    pub(crate) fn hold(&self) -> HeldBytes {
+    pub(crate) fn hold_bytes(&self) -> HeldBytes {
         HeldBytes {
             bytes: Arc::clone(&self.bytes),
             bytes_max: self.bounds.held_bytes_max,
@@ -132,10 +132,10 @@ mod tests {
     fn one_call_more_than_there_are_places_is_refused_and_a_place_comes_free() {
         for most in [1, 2, 7] {
             let admission = admission(most, 1);
-            let mut places: Vec<_> = (0..most).map(|_| admission.enter().unwrap()).collect();
-            assert_eq!(admission.enter().unwrap_err().status(), 503);
+            let mut places: Vec<_> = (0..most).map(|_| admission.enter_call().unwrap()).collect();
+            assert_eq!(admission.enter_call().unwrap_err().status(), 503);
             drop(places.pop());
-            assert!(admission.enter().is_ok());
+            assert!(admission.enter_call().is_ok());
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
     fn one_byte_more_than_there_are_is_refused_beside_others_and_who_is_alone_fits() {
         for most in [1, 2, 4096] {
             let admission = admission(1, most);
-            let (mut first, mut second) = (admission.hold(), admission.hold());
+            let (mut first, mut second) = (admission.hold_bytes(), admission.hold_bytes());
             first.cover(SMALL_BYTES + most as usize).unwrap();
             second.cover(SMALL_BYTES).unwrap();
             assert_eq!(second.cover(SMALL_BYTES + 1).unwrap_err().status(), 503);

@@ -40,7 +40,7 @@ fn check_shape(input: &Input<'_>) -> Result<(), Fault> {
 fn request_items<'a>(input: &Input<'a>, call: &str) -> Result<&'a Map<String, Json>, Fault> {
     match input.object("RequestItems")?.filter(|tables| !tables.is_empty()) {
         Some(tables) => Ok(tables),
-        None => Err(Fault::validation(format!(
+        None => Err(Fault::validation_fault(format!(
             "The requestItems parameter is required for {call}"
         ))),
     }
@@ -57,7 +57,9 @@ pub(crate) async fn batch_get_item(endpoint: &Endpoint, input: &Input<'_>) -> Re
             .collect::<Result<_, Fault>>()?,
     };
     if request.tables.iter().map(|table| table.keys.len()).sum::<usize>() > BATCH_GET_ITEMS_MAX {
-        return Err(Fault::validation("Too many items requested for the BatchGetItem call"));
+        return Err(Fault::validation_fault(
+            "Too many items requested for the BatchGetItem call",
+        ));
     }
     let mut described = Vec::new();
     for asked in &request.tables {
@@ -114,7 +116,7 @@ fn read_table(name: &str, asked: &Input<'_>) -> Result<BatchGetTable, Fault> {
         };
         let key = value::item_of(members)?;
         if read.contains(&key) {
-            return Err(Fault::validation(DUPLICATES));
+            return Err(Fault::validation_fault(DUPLICATES));
         }
         read.push(key);
     }
@@ -140,7 +142,7 @@ pub(crate) async fn batch_write_item(endpoint: &Endpoint, input: &Input<'_>) -> 
         }
     }
     if writes.len() > BATCH_WRITE_ITEMS_MAX {
-        return Err(Fault::validation(
+        return Err(Fault::validation_fault(
             "Too many items requested for the BatchWriteItem call",
         ));
     }
@@ -167,7 +169,7 @@ pub(crate) async fn batch_write_item(endpoint: &Endpoint, input: &Input<'_>) -> 
             .filter_map(|attribute| Some((attribute.name.clone(), item.get(&attribute.name)?.clone())))
             .collect();
         if keys.contains(&(table.as_str(), key.clone())) {
-            return Err(Fault::validation(DUPLICATES));
+            return Err(Fault::validation_fault(DUPLICATES));
         }
         keys.push((table, key));
         if let Some(collection) = capacity::touched_collection(description, item).filter(|_| with_metrics) {
@@ -202,7 +204,7 @@ fn check_counts(tables: &Map<String, Json>) -> Result<(), Fault> {
                 .iter()
                 .map(|(name, requests)| format!("{name}={requests}"))
                 .collect();
-            constraints.add(
+            constraints.add_failure(
                 Some(&format!("{{{}}}", shown.join(", "))),
                 "requestItems",
                 "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must \
@@ -224,7 +226,7 @@ fn read_write(table: &str, request: &Input<'_>) -> Result<BatchWrite, Fault> {
             table: table.to_owned(),
             key: read_item(&delete, "Key")?,
         }),
-        _ => Err(Fault::validation(
+        _ => Err(Fault::validation_fault(
             "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported \
              datatypes",
         )),

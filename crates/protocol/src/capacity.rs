@@ -49,7 +49,7 @@ pub(crate) fn of_table(
     }
     let none = TableConsumed::default();
     let own = consumed.tables.get(&table.spec.name).unwrap_or(&none);
-    let mut json = units_json(named, own.total());
+    let mut json = units_json(named, own.total_units());
     json.insert("TableName".to_owned(), Json::from(table.spec.name.clone()));
     if mode == CapacityMode::Indexes {
         json.insert("Table".to_owned(), Json::Object(units_json(named, own.table)));
@@ -75,7 +75,7 @@ fn is_of_kind(table: &TableDescription, name: &str, kind: IndexKind) -> bool {
 }
 
 fn units_json(named: NamedUnits, units: Units) -> Map<String, Json> {
-    let read = units.read.halves() as f64 / 2.0;
+    let read = units.read.half_count() as f64 / 2.0;
     let write = units.write.get() as f64;
     let mut json = Map::new();
     json.insert("CapacityUnits".to_owned(), Json::from(read + write));

@@ -83,9 +83,9 @@ pub(crate) fn check_definition_shapes(
 
 fn check_attribute_name(name: Option<&str>, place: &str, constraints: &mut Constraints) {
     match name {
-        Some("") => constraints.add(Some(""), place, "Member must have length greater than or equal to 1"),
+        Some("") => constraints.add_failure(Some(""), place, "Member must have length greater than or equal to 1"),
         Some(name) if name.len() > 255 => {
-            constraints.add(Some(name), place, "Member must have length less than or equal to 255")
+            constraints.add_failure(Some(name), place, "Member must have length less than or equal to 255")
         }
         _ => {}
     }
@@ -101,7 +101,7 @@ fn check_key_shape(
         return Ok(());
     };
     if elements.is_empty() {
-        constraints.add(Some("[]"), place, "Member must have length greater than or equal to 1");
+        constraints.add_failure(Some("[]"), place, "Member must have length greater than or equal to 1");
     }
     let mut shown = Vec::with_capacity(elements.len());
     for (position, element) in elements.iter().enumerate() {
@@ -120,7 +120,7 @@ fn check_key_shape(
     }
     if elements.len() > most {
         let words = format!("Member must have length less than or equal to {most}");
-        constraints.add(Some(&format!("[{}]", shown.join(", "))), place, &words);
+        constraints.add_failure(Some(&format!("[{}]", shown.join(", "))), place, &words);
     }
     Ok(())
 }
@@ -169,7 +169,7 @@ pub(crate) fn check_index_shape(index: &Input<'_>, place: &str, constraints: &mu
             &["ALL", "INCLUDE", "KEYS_ONLY"],
         );
         if projection.list("NonKeyAttributes")?.is_some_and(<[Json]>::is_empty) {
-            constraints.add(
+            constraints.add_failure(
                 Some("[]"),
                 &place_of("projection.nonKeyAttributes"),
                 "Member must have length greater than or equal to 1",
@@ -199,7 +199,8 @@ pub(crate) fn check_stream_shape(stream: Option<Input<'_>>, constraints: &mut Co
 pub(crate) fn read_units(throughput: &Input<'_>) -> Result<Billing, Fault> {
     let units = |name| -> Result<u32, Fault> {
         let units = throughput.integer(name)?.unwrap_or_default();
-        u32::try_from(units).map_err(|_| Fault::validation(format!("Given value {units} for {name} is out of bounds")))
+        u32::try_from(units)
+            .map_err(|_| Fault::validation_fault(format!("Given value {units} for {name} is out of bounds")))
     };
     Ok(Billing::Provisioned {
         read_units: units("ReadCapacityUnits")?,
@@ -232,7 +233,7 @@ pub(crate) fn read_definitions(input: &Input<'_>) -> Result<Definitions, Fault> 
             _ => KeyType::String,
         };
         if definitions.iter().any(|known| known.name == name) {
-            return Err(Fault::validation("Cannot have two attributes with the same name"));
+            return Err(Fault::validation_fault("Cannot have two attributes with the same name"));
         }
         definitions.push(KeyAttribute::new(name, key_type));
     }
@@ -253,7 +254,7 @@ fn read_elements(owner: &Input<'_>) -> Result<Elements, Fault> {
 fn check_defined(elements: &Elements, definitions: &Definitions) -> Result<(), Fault> {
     let is_defined = |name: &str| definitions.iter().any(|known| known.name == name);
     if elements.len() > definitions.len() {
-        return Err(Fault::validation(
+        return Err(Fault::validation_fault(
             "Invalid KeySchema: Some index key attribute have no definition",
         ));
     }
@@ -274,13 +275,13 @@ fn check_defined(elements: &Elements, definitions: &Definitions) -> Result<(), F
 
 fn table_key(elements: &Elements, definitions: &Definitions) -> Result<KeySchema, Fault> {
     match elements.as_slice() {
-        [(_, false), ..] => Err(Fault::validation(
+        [(_, false), ..] => Err(Fault::validation_fault(
             "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
         )),
-        [(one, _), (other, _)] if one == other => Err(Fault::validation(
+        [(one, _), (other, _)] if one == other => Err(Fault::validation_fault(
             "Both the Hash Key and the Range Key element in the KeySchema have the same name",
         )),
-        [_, (_, true)] => Err(Fault::validation(
+        [_, (_, true)] => Err(Fault::validation_fault(
             "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type",
         )),
         elements => Ok(key_of(elements, definitions)),
@@ -400,7 +401,7 @@ pub(crate) fn read_index(
 fn check_global_key(elements: &Elements) -> Result<(), Fault> {
     let counts = |is_partition| elements.iter().filter(|(_, kind)| *kind == is_partition).count();
     if let [(_, false), ..] = elements.as_slice() {
-        return Err(Fault::validation(
+        return Err(Fault::validation_fault(
             "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
         ));
     }
@@ -410,7 +411,7 @@ fn check_global_key(elements: &Elements) -> Result<(), Fault> {
         .enumerate()
         .any(|(position, (name, _))| repeats(position, name))
     {
-        return Err(Fault::validation(
+        return Err(Fault::validation_fault(
             "Both the Hash Key and the Range Key element in the KeySchema have the same name",
         ));
     }

@@ -19,16 +19,15 @@ impl Endpoint {
         format!("{}/stream/{}", self.table_arn(&table.spec.name), stream_label(table))
     }
 
-    pub(crate) fn describe(&self, table: &TableDescription) -> Json {
+    pub(crate) fn describe_table(&self, table: &TableDescription) -> Json {
         let spec = &table.spec;
         let mut json = Map::new();
         let mut add = |name: &str, value: Json| {
             json.insert(name.to_owned(), value);
         };
-        let definitions = spec
-            .key_attributes()
-            .into_iter()
-            .map(|attribute| json!({ "AttributeName": attribute.name, "AttributeType": attribute.key_type.letter() }));
+        let definitions = spec.key_attributes().into_iter().map(
+            |attribute| json!({ "AttributeName": attribute.name, "AttributeType": attribute.key_type.type_letter() }),
+        );
         add("AttributeDefinitions", definitions.collect());
         add("TableName", json!(spec.name));
         add("KeySchema", key_schema(&spec.key));
@@ -73,7 +72,7 @@ impl Endpoint {
             json.insert("IndexStatus".to_owned(), json!("ACTIVE"));
             json.insert(
                 "ProvisionedThroughput".to_owned(),
-                throughput(index.billing(table.spec.billing)),
+                throughput(index.index_billing(table.spec.billing)),
             );
         }
         json

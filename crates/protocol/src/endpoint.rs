@@ -110,7 +110,7 @@ impl Endpoint {
     }
 
     /// Forgets a table, which is about to change or has changed.
-    pub(crate) fn forget(&self, name: &str) {
+    pub(crate) fn forget_table(&self, name: &str) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.remove(name);
     }
@@ -127,7 +127,7 @@ impl Endpoint {
     }
 
     /// Answers one call: `target` is the header `X-Amz-Target`.
-    pub(crate) async fn answer(&self, target: &str, body: &Map<String, Json>) -> Result<Json, Fault> {
+    pub(crate) async fn answer_call(&self, target: &str, body: &Map<String, Json>) -> Result<Json, Fault> {
         let input = Input::new(body);
         let Some((service, call)) = target.split_once('.') else {
             return Err(unknown());

@@ -82,7 +82,7 @@ impl Fault {
         }
     }
 
-    pub(crate) fn validation(message: impl Into<String>) -> Self {
+    pub(crate) fn validation_fault(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Validation, message)
     }
 
@@ -90,13 +90,13 @@ impl Fault {
         Self::new(FaultKind::NotFound, message)
     }
 
-    pub(crate) fn serialization(message: impl Into<String>) -> Self {
+    pub(crate) fn serialization_fault(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Serialization, message)
     }
 
     /// That JSON of one type stands where another is read.
     pub(crate) fn serialization_of(found: &Json, wanted: &str) -> Self {
-        Self::serialization(match found {
+        Self::serialization_fault(match found {
             Json::Object(_) => "Start of structure or map found where not expected".to_owned(),
             Json::Array(_) => "Unrecognized collection type class java.util.ArrayList".to_owned(),
             Json::Null => format!("NULL_VALUE cannot be converted to {wanted}"),
@@ -117,7 +117,7 @@ impl Fault {
     }
 
     /// A cancelled transaction: one reason an action, with the items of those actions that asked for theirs.
-    pub(crate) fn cancelled(reasons: &[Cancellation], wants_old: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn transaction_cancelled(reasons: &[Cancellation], wants_old: impl Fn(usize) -> bool) -> Self {
         let reasons = reasons.iter().enumerate();
         Self::cancelled_by_reasons(reasons.map(|(position, reason)| reason_json(reason, wants_old(position))))
     }
@@ -141,7 +141,7 @@ impl Fault {
     }
 
     /// The fault with other words.
-    pub(crate) fn reworded(mut self, words: impl FnOnce(&str) -> String) -> Self {
+    pub(crate) fn in_other_words(mut self, words: impl FnOnce(&str) -> String) -> Self {
         if self.kind == FaultKind::Validation {
             self.message = words(&self.message);
         }
@@ -167,7 +167,7 @@ impl Fault {
     }
 
     /// The body of its answer.
-    pub(crate) fn body(&self) -> Json {
+    pub(crate) fn fault_body(&self) -> Json {
         let mut body = Map::new();
         body.insert("__type".to_owned(), Json::from(self.kind.type_name()));
         let message = match self.kind {
@@ -212,7 +212,7 @@ impl From<StoreError> for Fault {
         let kind = match error.kind() {
             ErrorKind::NotFound => return Self::not_found(NOT_FOUND),
             ErrorKind::ConditionFailed { .. } => return Self::condition_failed(None),
-            ErrorKind::Cancelled(reasons) => return Self::cancelled(reasons, |_| false),
+            ErrorKind::Cancelled(reasons) => return Self::transaction_cancelled(reasons, |_| false),
             ErrorKind::InUse => FaultKind::InUse,
             ErrorKind::Conflict => FaultKind::Conflict,
             ErrorKind::Throttled => FaultKind::Throttled,

@@ -43,11 +43,11 @@ impl Endpoint {
     pub fn router(self: Arc<Self>) -> Router {
         Router::new().fallback(move |request: Request<Body>| {
             let endpoint = Arc::clone(&self);
-            async move { endpoint.respond(request).await }
+            async move { endpoint.respond_http(request).await }
         })
     }
 
-    pub(crate) async fn respond(&self, request: Request<Body>) -> Response<Body> {
+    pub(crate) async fn respond_http(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         if parts.method == Method::GET {
             return plain(StatusCode::OK, "healthy: dynamodb");
@@ -64,7 +64,7 @@ impl Endpoint {
             true => TABLE_CALL_TIME_MAX,
             false => CALL_TIME_MAX,
         };
-        let mut held = self.admission.hold();
+        let mut held = self.admission.hold_bytes();
         let is_read = READS.iter().any(|call| target.ends_with(call));
         let answered = match tokio::time::timeout(time, self.call(&parts.headers, body, &mut held)).await {
             Ok(answered) => answered,
@@ -84,7 +84,7 @@ impl Endpoint {
                     tracing::error!(reason = fault.message(), "a call failed");
                 }
                 let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST);
-                respond_json(status, text_of(&fault.body()), held)
+                respond_json(status, text_of(&fault.fault_body()), held)
             }
         }
     }
@@ -94,7 +94,7 @@ impl Endpoint {
         let announced = text("content-length").and_then(|text| text.parse().ok());
         let bytes = match tokio::time::timeout(BODY_TIME_MAX, read_body(body, announced.unwrap_or(0), held)).await {
             Ok(read) => read?,
-            Err(_) => return Err(Fault::serialization("the body took too long")),
+            Err(_) => return Err(Fault::serialization_fault("the body took too long")),
         };
         let Some(target) = text("x-amz-target") else {
             return Err(Fault::new(FaultKind::UnknownOperation, ""));
@@ -106,8 +106,8 @@ impl Endpoint {
             ));
         }
         held.cover_parsed(&bytes)?;
-        let _place = self.admission.enter()?;
-        self.answer(target, &object(&bytes)?).await
+        let _place = self.admission.enter_call()?;
+        self.answer_call(target, &object(&bytes)?).await
     }
 }
 
@@ -124,7 +124,7 @@ async fn read_body(body: Body, announced: usize, held: &mut HeldBytes) -> Result
     }
     let mut bytes = Vec::with_capacity(announced);
     while let Some(more) = stream.next().await {
-        let more = more.map_err(|_| Fault::serialization("the body broke off"))?;
+        let more = more.map_err(|_| Fault::serialization_fault("the body broke off"))?;
         let length = bytes.len().saturating_add(more.len());
         if length > BODY_BYTES_MAX {
             return Err(too_large());
@@ -148,12 +148,12 @@ async fn throw_away(mut stream: BodyDataStream) {
 /// The object that a body is. What nests deeper than any item can is no JSON here.
 fn object(bytes: &[u8]) -> Result<Map<String, Json>, Fault> {
     if bytes.is_empty() {
-        return Err(Fault::serialization(""));
+        return Err(Fault::serialization_fault(""));
     }
     match serde_json::from_slice(bytes) {
         Ok(Json::Object(members)) => Ok(members),
-        Ok(_) => Err(Fault::serialization("Unexpected value type in payload")),
-        Err(_) => Err(Fault::serialization("")),
+        Ok(_) => Err(Fault::serialization_fault("Unexpected value type in payload")),
+        Err(_) => Err(Fault::serialization_fault("")),
     }
 }
 

@@ -72,10 +72,10 @@ impl<'a> Input<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Json::Array(elements)) => Ok(Some(elements)),
-            Some(Json::Object(_)) => Err(Fault::serialization(
+            Some(Json::Object(_)) => Err(Fault::serialization_fault(
                 "Start of structure or map found where not expected",
             )),
-            Some(_) => Err(Fault::serialization("Unexpected field type")),
+            Some(_) => Err(Fault::serialization_fault("Unexpected field type")),
         }
     }
 
@@ -92,7 +92,7 @@ pub(crate) struct Constraints {
 
 impl Constraints {
     /// Adds `Value 'x' at 'place' failed to satisfy constraint: …`.
-    pub(crate) fn add(&mut self, value: Option<&str>, place: &str, constraint: &str) {
+    pub(crate) fn add_failure(&mut self, value: Option<&str>, place: &str, constraint: &str) {
         let value = value.map_or("null".to_owned(), |value| format!("'{value}'"));
         self.broken.push(format!(
             "Value {value} at '{place}' failed to satisfy constraint: {constraint}"
@@ -106,7 +106,7 @@ impl Constraints {
 
     pub(crate) fn not_null(&mut self, is_there: bool, place: &str) {
         if !is_there {
-            self.add(None, place, "Member must not be null");
+            self.add_failure(None, place, "Member must not be null");
         }
     }
 
@@ -114,21 +114,21 @@ impl Constraints {
     pub(crate) fn one_of(&mut self, value: Option<&str>, place: &str, options: &[&str]) {
         if let Some(value) = value.filter(|value| !options.contains(value)) {
             let set = format!("Member must satisfy enum value set: [{}]", options.join(", "));
-            self.add(Some(value), place, &set);
+            self.add_failure(Some(value), place, &set);
         }
     }
 
     pub(crate) fn at_least(&mut self, value: Option<i64>, place: &str, least: i64) {
         if let Some(value) = value.filter(|value| *value < least) {
             let words = format!("Member must have value greater than or equal to {least}");
-            self.add(Some(&value.to_string()), place, &words);
+            self.add_failure(Some(&value.to_string()), place, &words);
         }
     }
 
     pub(crate) fn finish(self) -> Result<(), Fault> {
         match self.broken.len() {
             0 => Ok(()),
-            count => Err(Fault::validation(format!(
+            count => Err(Fault::validation_fault(format!(
                 "{count} validation error{} detected: {}",
                 if count == 1 { "" } else { "s" },
                 self.broken.join("; ")
@@ -173,11 +173,11 @@ pub(crate) fn check_name(constraints: &mut Constraints, name: &str, place: &str,
     let chars = name.chars().count();
     if chars < least_chars {
         let words = format!("Member must have length greater than or equal to {least_chars}");
-        constraints.add(Some(name), place, &words);
+        constraints.add_failure(Some(name), place, &words);
     } else if chars > singlet_item::limits::NAME_CHARS_MAX {
-        constraints.add(Some(name), place, "Member must have length less than or equal to 255");
+        constraints.add_failure(Some(name), place, "Member must have length less than or equal to 255");
     } else if !name.chars().all(is_allowed) {
-        constraints.add(
+        constraints.add_failure(
             Some(name),
             place,
             "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
@@ -194,7 +194,7 @@ pub(crate) fn check_unmixed(input: &Input<'_>, legacy: &[&str], expressions: &[&
     let (legacy, expressions) = (there(legacy), there(expressions));
     match legacy.is_empty() || expressions.is_empty() {
         true => Ok(()),
-        false => Err(Fault::validation(format!(
+        false => Err(Fault::validation_fault(format!(
             "Can not use both expression and non-expression parameters in the same request: \
              Non-expression parameters: {{{}}} Expression parameters: {{{}}}",
             legacy.join(", "),

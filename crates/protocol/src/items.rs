@@ -87,7 +87,7 @@ fn check_returns_old(input: &Input<'_>) -> Result<bool, Fault> {
     match input.text("ReturnValues")? {
         None | Some("NONE") => Ok(false),
         Some("ALL_OLD") => Ok(true),
-        Some(_) => Err(Fault::validation("ReturnValues can only be ALL_OLD or NONE")),
+        Some(_) => Err(Fault::validation_fault("ReturnValues can only be ALL_OLD or NONE")),
     }
 }
 

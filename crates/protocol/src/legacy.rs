@@ -34,7 +34,7 @@ pub(crate) fn attributes_to_get(input: &Input<'_>) -> Result<Vec<Path>, Fault> {
     };
     if names.is_empty() {
         let mut constraints = Constraints::default();
-        constraints.add(
+        constraints.add_failure(
             Some("[]"),
             "attributesToGet",
             "Member must have length greater than or equal to 1",
@@ -110,12 +110,12 @@ fn joined(input: &Input<'_>, mut conditions: Vec<Condition>) -> Result<Option<Co
     let operator = input.text("ConditionalOperator")?;
     match (operator, conditions.len()) {
         (Some(_), 0) => {
-            return Err(Fault::validation(
+            return Err(Fault::validation_fault(
                 "ConditionalOperator cannot be used without Filter or Expected",
             ));
         }
         (Some(_), 1) => {
-            return Err(Fault::validation(
+            return Err(Fault::validation_fault(
                 "ConditionalOperator can only be used when Filter or Expected has two or more elements",
             ));
         }
@@ -220,7 +220,7 @@ fn both(values: &[Value]) -> Result<(Value, Value), Fault> {
         [low, high] if low.type_name() != high.type_name() => Err(invalid_values(
             "AttributeValues inside AttributeValueList must be of same type",
         )),
-        [low, high] if low > high => Err(Fault::validation(
+        [low, high] if low > high => Err(Fault::validation_fault(
             "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound",
         )),
         [low, high] => Ok((low.clone(), high.clone())),
@@ -248,7 +248,7 @@ pub(crate) fn key_conditions(members: &Map<String, Json>) -> Result<KeyCondition
                 SortRange::Between(low, high)
             }
             other => {
-                return Err(Fault::validation(format!(
+                return Err(Fault::validation_fault(format!(
                     "Attempted conditional constraint is not an indexable operation: {other}"
                 )));
             }

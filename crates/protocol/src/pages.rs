@@ -73,7 +73,7 @@ impl PageRequest {
             (Some(keys), _) => keys,
             (None, Some(members)) => legacy::key_conditions(members)?,
             (None, None) if is_query => {
-                return Err(Fault::validation(
+                return Err(Fault::validation_fault(
                     "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.",
                 ));
             }
@@ -109,13 +109,13 @@ impl PageRequest {
             return Ok(None);
         };
         let Some(index) = table.indexes.iter().find(|index| index.name == *name) else {
-            return Err(Fault::validation(format!(
+            return Err(Fault::validation_fault(format!(
                 "The table does not have the specified index: {name}"
             )));
         };
         if index.kind == IndexKind::Global {
             if self.consistent {
-                return Err(Fault::validation(
+                return Err(Fault::validation_fault(
                     "Consistent reads are not supported on global secondary indexes",
                 ));
             }
@@ -180,13 +180,14 @@ impl PageRequest {
             .attributes()
             .chain(index.into_iter().flat_map(|index| index.key.attributes()))
             .collect();
-        let fits = keys
-            .iter()
-            .all(|key| start.get(&key.name).is_some_and(|value| key.key_type.takes(value)))
-            && start.keys().all(|name| keys.iter().any(|key| key.name == *name));
+        let fits = keys.iter().all(|key| {
+            start
+                .get(&key.name)
+                .is_some_and(|value| key.key_type.takes_value(value))
+        }) && start.keys().all(|name| keys.iter().any(|key| key.name == *name));
         match fits {
             true => Ok(()),
-            false => Err(Fault::validation("The provided starting key is invalid")),
+            false => Err(Fault::validation_fault("The provided starting key is invalid")),
         }
     }
 
@@ -274,7 +275,7 @@ fn check_shape(input: &Input<'_>, is_query: bool) -> Result<(), Fault> {
             constraints.at_least(value, place, least);
             if let Some(value) = value.filter(|value| *value > SEGMENTS_MAX) {
                 let words = format!("Member must have value less than or equal to {SEGMENTS_MAX}");
-                constraints.add(Some(&value.to_string()), place, &words);
+                constraints.add_failure(Some(&value.to_string()), place, &words);
             }
         }
     }
@@ -289,16 +290,16 @@ fn check_select(input: &Input<'_>, select: Option<&str>) -> Result<(), Fault> {
         .into_iter()
         .find(|name| input.has(name));
     match (select, named) {
-        (Some("SPECIFIC_ATTRIBUTES"), None) => Err(Fault::validation(
+        (Some("SPECIFIC_ATTRIBUTES"), None) => Err(Fault::validation_fault(
             "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES",
         )),
         (Some(select), Some(name)) if select != "SPECIFIC_ATTRIBUTES" => {
             let what = if select == "COUNT" { "only the Count" } else { select };
-            Err(Fault::validation(format!(
+            Err(Fault::validation_fault(format!(
                 "Cannot specify the {name} when choosing to get {what}"
             )))
         }
-        (Some("ALL_PROJECTED_ATTRIBUTES"), _) if !input.has("IndexName") => Err(Fault::validation(
+        (Some("ALL_PROJECTED_ATTRIBUTES"), _) if !input.has("IndexName") => Err(Fault::validation_fault(
             "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
         )),
         _ => Ok(()),
@@ -358,7 +359,7 @@ fn check_filter(page: &PageRequest, key: &KeySchema) -> Result<(), Fault> {
         .find(|attribute| names.contains(&attribute.name.as_str()))
     {
         None => Ok(()),
-        Some(attribute) => Err(Fault::validation(format!(
+        Some(attribute) => Err(Fault::validation_fault(format!(
             "{} can only contain non-primary key attributes: Primary key attribute: {}",
             page.filter_parameter, attribute.name
         ))),
@@ -416,15 +417,15 @@ pub(crate) async fn scan_page(endpoint: &Endpoint, input: &Input<'_>) -> Result<
 fn segment(input: &Input<'_>) -> Result<Option<ScanSegment>, Fault> {
     match (input.integer("Segment")?, input.integer("TotalSegments")?) {
         (None, None) => Ok(None),
-        (Some(_), None) => Err(Fault::validation(
+        (Some(_), None) => Err(Fault::validation_fault(
             "The TotalSegments parameter is required but was not present in the request when Segment parameter is \
              present",
         )),
-        (None, Some(_)) => Err(Fault::validation(
+        (None, Some(_)) => Err(Fault::validation_fault(
             "The Segment parameter is required but was not present in the request when parameter TotalSegments is \
              present",
         )),
-        (Some(index), Some(total)) if index >= total => Err(Fault::validation(format!(
+        (Some(index), Some(total)) if index >= total => Err(Fault::validation_fault(format!(
             "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: {index} is \
              not less than TotalSegments: {total}"
         ))),

@@ -21,10 +21,12 @@ pub(crate) fn check_key(table: &TableSpec, key: &Item) -> Result<(), Fault> {
     let matches = key.len() == table.key.attributes().count()
         && table.key.attributes().all(|attribute| {
             key.get(&attribute.name)
-                .is_some_and(|value| attribute.key_type.takes(value))
+                .is_some_and(|value| attribute.key_type.takes_value(value))
         });
     if !matches {
-        return Err(Fault::validation("The provided key element does not match the schema"));
+        return Err(Fault::validation_fault(
+            "The provided key element does not match the schema",
+        ));
     }
     check_key_values(&table.key, key)
 }
@@ -39,11 +41,11 @@ pub(crate) fn check_item(table: &TableSpec, item: &Item) -> Result<(), Fault> {
                     attribute.name
                 )));
             }
-            Some(value) if !attribute.key_type.takes(value) => {
+            Some(value) if !attribute.key_type.takes_value(value) => {
                 return Err(invalid_values(format!(
                     "Type mismatch for key {} expected: {} actual: {}",
                     attribute.name,
-                    attribute.key_type.letter(),
+                    attribute.key_type.type_letter(),
                     value.type_name()
                 )));
             }
@@ -55,7 +57,9 @@ pub(crate) fn check_item(table: &TableSpec, item: &Item) -> Result<(), Fault> {
         check_index_keys(index, item)?;
     }
     match item_size_bytes(item) > ITEM_SIZE_BYTES_MAX {
-        true => Err(Fault::validation("Item size has exceeded the maximum allowed size")),
+        true => Err(Fault::validation_fault(
+            "Item size has exceeded the maximum allowed size",
+        )),
         false => Ok(()),
     }
 }
@@ -66,17 +70,17 @@ fn check_index_keys(index: &IndexSpec, item: &Item) -> Result<(), Fault> {
         let Some(value) = item.get(&attribute.name) else {
             continue;
         };
-        if !attribute.key_type.takes(value) {
+        if !attribute.key_type.takes_value(value) {
             return Err(invalid_values(format!(
                 "Type mismatch for Index Key {} Expected: {} Actual: {} IndexName: {}",
                 attribute.name,
-                attribute.key_type.letter(),
+                attribute.key_type.type_letter(),
                 value.type_name(),
                 index.name
             )));
         }
         if let Some(kind) = empty_kind(value) {
-            return Err(Fault::validation(format!(
+            return Err(Fault::validation_fault(format!(
                 "One or more parameter values are not valid. A value specified for a secondary index key is not \
                  supported. The AttributeValue for a key attribute cannot contain an empty {kind} value. \
                  IndexName: {}, IndexKey: {}",
@@ -103,7 +107,7 @@ pub(crate) fn check_update(table: &TableSpec, update: &Update) -> Result<(), Fau
 fn check_key_values(key: &KeySchema, item: &Item) -> Result<(), Fault> {
     for attribute in key.attributes() {
         if let Some(kind) = item.get(&attribute.name).and_then(empty_kind) {
-            return Err(Fault::validation(format!(
+            return Err(Fault::validation_fault(format!(
                 "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an \
                  empty {kind} value. Key: {}",
                 attribute.name
@@ -138,5 +142,5 @@ fn check_key_values(key: &KeySchema, item: &Item) -> Result<(), Fault> {
 
 /// `One or more parameter values were invalid: …`
 pub(crate) fn invalid_values(words: impl std::fmt::Display) -> Fault {
-    Fault::validation(format!("One or more parameter values were invalid: {words}"))
+    Fault::validation_fault(format!("One or more parameter values were invalid: {words}"))
 }

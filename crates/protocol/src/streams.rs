@@ -31,7 +31,7 @@ fn shard_id(table: &TableDescription) -> String {
 /// The table of a stream that is on.
 async fn stream_of(endpoint: &Endpoint, arn: &str) -> Result<(TableDescription, StreamView), Fault> {
     let missing = || Fault::not_found(format!("Requested resource not found: Stream: {arn} not found"));
-    let rest = name_of_arn(arn).ok_or_else(|| Fault::validation("Invalid StreamArn"))?;
+    let rest = name_of_arn(arn).ok_or_else(|| Fault::validation_fault("Invalid StreamArn"))?;
     let (table, label) = rest.split_once("/stream/").ok_or_else(missing)?;
     let table = endpoint
         .store
@@ -238,11 +238,11 @@ pub(crate) async fn stream_records(endpoint: &Endpoint, input: &Input<'_>) -> Re
     constraints.at_least(limit, "limit", 1);
     if let Some(limit) = limit.filter(|limit| *limit > i64::from(STREAM_PAGE_RECORDS_MAX)) {
         let words = format!("Member must have value less than or equal to {STREAM_PAGE_RECORDS_MAX}");
-        constraints.add(Some(&limit.to_string()), "limit", &words);
+        constraints.add_failure(Some(&limit.to_string()), "limit", &words);
     }
     constraints.finish()?;
     let Some((arn, position)) = read(iterator) else {
-        return Err(Fault::validation("Invalid ShardIterator"));
+        return Err(Fault::validation_fault("Invalid ShardIterator"));
     };
     let (table, view) = stream_of(endpoint, &arn).await?;
     let mut request = StreamRequest {

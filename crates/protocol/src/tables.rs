@@ -13,7 +13,7 @@ use crate::schema::invalid_values;
 pub(crate) fn required_name(input: &Input<'_>) -> Result<String, Fault> {
     match input.has("TableName") {
         true => table_name(input, 3),
-        false => Err(Fault::validation(
+        false => Err(Fault::validation_fault(
             "The parameter 'TableName' is required but was not present in the request",
         )),
     }
@@ -57,21 +57,21 @@ pub(crate) async fn create_table(endpoint: &Endpoint, input: &Input<'_>) -> Resu
             ErrorKind::InUse => Fault::new(FaultKind::InUse, format!("Table already exists: {}", spec.name)),
             _ => error.into(),
         })?;
-    endpoint.forget(&spec.name);
+    endpoint.forget_table(&spec.name);
     let arn = endpoint.table_arn(&spec.name);
-    endpoint.tags.forget(&arn);
-    endpoint.tags.add(&arn, tags);
+    endpoint.tags.forget_tags(&arn);
+    endpoint.tags.add_tags(&arn, tags);
     let mut table = endpoint.store.describe_table(&spec.name).await?;
     // DynamoDB answers before the table is made; whoever waits for it finds it active at the first look.
     table.status = TableStatus::Creating;
-    Ok(json!({ "TableDescription": endpoint.describe(&table) }))
+    Ok(json!({ "TableDescription": endpoint.describe_table(&table) }))
 }
 
 pub(crate) async fn describe_table(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let name = required_name(input)?;
     let table = endpoint.store.describe_table(&name).await;
     let table = table.map_err(|error| naming(&name, error.into()))?;
-    Ok(json!({ "Table": endpoint.describe(&table) }))
+    Ok(json!({ "Table": endpoint.describe_table(&table) }))
 }
 
 pub(crate) async fn delete_table(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
@@ -80,10 +80,10 @@ pub(crate) async fn delete_table(endpoint: &Endpoint, input: &Input<'_>) -> Resu
     let failed = |error: singlet_store::StoreError| naming(&name, error.into());
     let mut table = endpoint.store.describe_table(&name).await.map_err(failed)?;
     endpoint.store.delete_table(&name).await.map_err(failed)?;
-    endpoint.forget(&name);
-    endpoint.tags.forget(&endpoint.table_arn(&name));
+    endpoint.forget_table(&name);
+    endpoint.tags.forget_tags(&endpoint.table_arn(&name));
     table.status = TableStatus::Deleting;
-    Ok(json!({ "TableDescription": endpoint.describe(&table) }))
+    Ok(json!({ "TableDescription": endpoint.describe_table(&table) }))
 }
 
 /// The most names of one page.
@@ -99,7 +99,7 @@ pub(crate) async fn list_tables(endpoint: &Endpoint, input: &Input<'_>) -> Resul
     constraints.at_least(limit, "limit", 1);
     if let Some(limit) = limit.filter(|limit| *limit > PAGE_NAMES_MAX) {
         let words = format!("Member must have value less than or equal to {PAGE_NAMES_MAX}");
-        constraints.add(Some(&limit.to_string()), "limit", &words);
+        constraints.add_failure(Some(&limit.to_string()), "limit", &words);
     }
     constraints.finish()?;
     let limit = usize::try_from(limit.unwrap_or(PAGE_NAMES_MAX)).unwrap_or_default();
@@ -126,7 +126,7 @@ pub(crate) async fn update_ttl(endpoint: &Endpoint, input: &Input<'_>) -> Result
         constraints.not_null(attribute.is_some(), "timeToLiveSpecification.attributeName");
         constraints.not_null(enabled.is_some(), "timeToLiveSpecification.enabled");
         if attribute == Some("") {
-            constraints.add(
+            constraints.add_failure(
                 attribute,
                 "timeToLiveSpecification.attributeName",
                 "Member must have length greater than or equal to 1",
@@ -138,13 +138,13 @@ pub(crate) async fn update_ttl(endpoint: &Endpoint, input: &Input<'_>) -> Result
     let failed = |error: singlet_store::StoreError| naming(&name, error.into());
     let table = endpoint.store.describe_table(&name).await.map_err(failed)?;
     match (enabled, table.spec.ttl.as_deref()) {
-        (Some(true), Some(_)) => return Err(Fault::validation("TimeToLive is already enabled")),
-        (Some(false), None) => return Err(Fault::validation("TimeToLive is already disabled")),
+        (Some(true), Some(_)) => return Err(Fault::validation_fault("TimeToLive is already enabled")),
+        (Some(false), None) => return Err(Fault::validation_fault("TimeToLive is already disabled")),
         _ => {}
     }
     let wanted = attribute.filter(|_| enabled == Some(true));
     endpoint.store.update_ttl(&name, wanted).await.map_err(failed)?;
-    endpoint.forget(&name);
+    endpoint.forget_table(&name);
     Ok(json!({ "TimeToLiveSpecification": { "Enabled": enabled, "AttributeName": attribute } }))
 }
 

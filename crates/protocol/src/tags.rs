@@ -19,12 +19,12 @@ pub(crate) struct Tags {
 }
 
 impl Tags {
-    pub(crate) fn add(&self, arn: &str, tags: Vec<(String, String)>) {
+    pub(crate) fn add_tags(&self, arn: &str, tags: Vec<(String, String)>) {
         let mut all = self.by_arn.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(arn.to_owned()).or_default().extend(tags);
     }
 
-    pub(crate) fn forget(&self, arn: &str) {
+    pub(crate) fn forget_tags(&self, arn: &str) {
         let mut all = self.by_arn.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(arn);
     }
@@ -61,7 +61,7 @@ async fn resource(endpoint: &Endpoint, input: &Input<'_>, call: &str) -> Result<
     constraints.finish()?;
     let arn = arn.unwrap_or_default();
     let Some(table) = name_of_arn(arn) else {
-        return Err(Fault::validation(format!(
+        return Err(Fault::validation_fault(format!(
             "Invalid TableArn: Invalid ResourceArn provided as input {arn}"
         )));
     };
@@ -80,16 +80,18 @@ pub(crate) async fn tag_resource(endpoint: &Endpoint, input: &Input<'_>) -> Resu
     let arn = resource(endpoint, input, "TagResource").await?;
     let tags = read_tags(input)?;
     if tags.is_empty() {
-        return Err(Fault::validation("Atleast one Tag needs to be provided as Input."));
+        return Err(Fault::validation_fault(
+            "Atleast one Tag needs to be provided as Input.",
+        ));
     }
     let mut known = endpoint.tags.of(&arn);
     known.extend(tags.clone());
     if known.len() > TAGS_MAX {
-        return Err(Fault::validation(format!(
+        return Err(Fault::validation_fault(format!(
             "One resource can have at most {TAGS_MAX} tags"
         )));
     }
-    endpoint.tags.add(&arn, tags);
+    endpoint.tags.add_tags(&arn, tags);
     Ok(json!({}))
 }
 
@@ -102,7 +104,9 @@ pub(crate) async fn untag_resource(endpoint: &Endpoint, input: &Input<'_>) -> Re
         .filter_map(|key| key.as_str().map(str::to_owned))
         .collect();
     if keys.is_empty() {
-        return Err(Fault::validation("Atleast one Tag Key needs to be provided as Input."));
+        return Err(Fault::validation_fault(
+            "Atleast one Tag Key needs to be provided as Input.",
+        ));
     }
     endpoint.tags.remove(&arn, &keys);
     Ok(json!({}))

@@ -22,7 +22,7 @@ async fn send(endpoint: &Endpoint, target: &str, body: impl Into<Body>) -> (u16,
         .header("authorization", "anything")
         .body(body.into())
         .unwrap();
-    let response = endpoint.respond(request).await;
+    let response = endpoint.respond_http(request).await;
     let status = response.status().as_u16();
     assert!(response.headers().contains_key("x-amz-crc32"));
     assert_eq!(response.headers()["content-type"], "application/x-amz-json-1.0");
@@ -406,7 +406,7 @@ async fn bodies_that_are_no_requests_are_refused() {
     let anonymous = Request::post("/")
         .header("x-amz-target", "DynamoDB_20120810.ListTables")
         .body(Body::from("{}"));
-    let response = endpoint.respond(anonymous.unwrap()).await;
+    let response = endpoint.respond_http(anonymous.unwrap()).await;
     let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
     assert!(String::from_utf8_lossy(&bytes).contains("MissingAuthenticationTokenException"));
 }
@@ -553,9 +553,9 @@ async fn what_does_not_fit_beside_an_answer_that_nobody_reads_is_refused_and_sma
             .body(Body::from(body))
             .unwrap()
     };
-    let unread = endpoint.respond(scan()).await;
+    let unread = endpoint.respond_http(scan()).await;
     assert_eq!(unread.status(), 200);
-    assert_eq!(endpoint.respond(scan()).await.status(), 503);
+    assert_eq!(endpoint.respond_http(scan()).await.status(), 503);
     let refused = put("4", 40_000).await.unwrap_err();
     assert!(refused.starts_with("503 ServiceUnavailable: "), "{refused}");
     put("5", 1_000).await.unwrap();
@@ -563,7 +563,7 @@ async fn what_does_not_fit_beside_an_answer_that_nobody_reads_is_refused_and_sma
     let read = axum::body::to_bytes(unread.into_body(), usize::MAX).await.unwrap();
     assert_eq!(read.len(), length);
     put("4", 40_000).await.unwrap();
-    assert_eq!(endpoint.respond(scan()).await.status(), 200);
+    assert_eq!(endpoint.respond_http(scan()).await.status(), 200);
 }
 
 #[tokio::test]

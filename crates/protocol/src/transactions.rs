@@ -50,16 +50,16 @@ fn transact_items<'a>(input: &Input<'a>) -> Result<&'a [Json], Fault> {
         let chars = token.chars().count();
         if chars > TOKEN_CHARS_MAX {
             let words = format!("Member must have length less than or equal to {TOKEN_CHARS_MAX}");
-            constraints.add(Some(token), "clientRequestToken", &words);
+            constraints.add_failure(Some(token), "clientRequestToken", &words);
         }
         if chars == 0 {
             let words = "Member must have length greater than or equal to 1";
-            constraints.add(Some(token), "clientRequestToken", words);
+            constraints.add_failure(Some(token), "clientRequestToken", words);
         }
     }
     constraints.not_null(items.is_some(), "transactItems");
     match items {
-        Some([]) => constraints.add(
+        Some([]) => constraints.add_failure(
             Some("[]"),
             "transactItems",
             "Member must have length greater than or equal to 1",
@@ -67,7 +67,7 @@ fn transact_items<'a>(input: &Input<'a>) -> Result<&'a [Json], Fault> {
         Some(items) if items.len() > TRANSACTION_ITEMS_MAX => {
             let shown: Vec<String> = items.iter().map(Json::to_string).collect();
             let words = format!("Member must have length less than or equal to {TRANSACTION_ITEMS_MAX}");
-            constraints.add(Some(&format!("[{}]", shown.join(", "))), "transactItems", &words);
+            constraints.add_failure(Some(&format!("[{}]", shown.join(", "))), "transactItems", &words);
         }
         _ => {}
     }
@@ -83,7 +83,10 @@ pub(crate) async fn transact_get_items(endpoint: &Endpoint, input: &Input<'_>) -
         let Some(get) = Input::of(item)?.inner("Get")? else {
             let mut constraints = Constraints::default();
             constraints.not_null(false, &format!("transactItems.{}.member.get", position + 1));
-            return Err(constraints.finish().err().unwrap_or_else(|| Fault::validation("")));
+            return Err(constraints
+                .finish()
+                .err()
+                .unwrap_or_else(|| Fault::validation_fault("")));
         };
         gets.push(TransactGet {
             table: table_name(&get, 1)?,
@@ -96,7 +99,7 @@ pub(crate) async fn transact_get_items(endpoint: &Endpoint, input: &Input<'_>) -
     let mut seen: Vec<(&str, &Item)> = Vec::new();
     for get in &request.gets {
         if seen.contains(&(get.table.as_str(), &get.key)) {
-            return Err(Fault::validation(
+            return Err(Fault::validation_fault(
                 "Transaction request cannot include multiple operations on one item",
             ));
         }
@@ -114,7 +117,7 @@ pub(crate) async fn transact_get_items(endpoint: &Endpoint, input: &Input<'_>) -
             .into_iter()
             .map(|reason| reason.unwrap_or(Cancellation::Nothing))
             .collect();
-        return Err(Fault::cancelled(&reasons, |_| false));
+        return Err(Fault::transaction_cancelled(&reasons, |_| false));
     }
     let answer = endpoint.store.transact_get(&request).await?;
     let responses: Vec<Json> = answer
@@ -191,7 +194,7 @@ pub(crate) async fn transact_write_items(endpoint: &Endpoint, input: &Input<'_>)
                     .zip(ours)
                     .map(|(theirs, ours)| ours.unwrap_or_else(|| theirs.clone()))
                     .collect();
-                Fault::cancelled(&reasons, |position| {
+                Fault::transaction_cancelled(&reasons, |position| {
                     wants_old.get(position).copied().unwrap_or_default()
                 })
             }
@@ -260,7 +263,7 @@ fn check_actions(
             .filter_map(|attribute| Some((attribute.name.clone(), item.get(&attribute.name)?.clone())))
             .collect();
         if seen.contains(&(name, key.clone())) {
-            return Err(Fault::validation(
+            return Err(Fault::validation_fault(
                 "Transaction request cannot include multiple operations on one item",
             ));
         }
@@ -268,7 +271,7 @@ fn check_actions(
         bytes += item_size_bytes(item);
     }
     match bytes > TRANSACTION_BYTES_MAX {
-        true => Err(Fault::validation(
+        true => Err(Fault::validation_fault(
             "Collection size of items exceeded, which can also be caused by the aggregate size of the items in the \
              transaction exceeding the 4MB limit",
         )),
@@ -280,7 +283,7 @@ fn read_action(position: usize, item: &Input<'_>) -> Result<TransactionAction, F
     let kinds = ["ConditionCheck", "Put", "Delete", "Update"];
     let given: Vec<&str> = kinds.into_iter().filter(|kind| item.has(kind)).collect();
     let [kind] = given.as_slice() else {
-        return Err(Fault::validation(match given.is_empty() {
+        return Err(Fault::validation_fault(match given.is_empty() {
             true => "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request",
             false => "TransactItems can only contain one of Check, Put, Update or Delete",
         }));
@@ -341,7 +344,7 @@ fn read_action(position: usize, item: &Input<'_>) -> Result<TransactionAction, F
         _ => {
             let key = read_item(&inner, "Key")?;
             let Some(condition) = read_condition(&inner)? else {
-                return Err(Fault::validation("The expression can not be empty;"));
+                return Err(Fault::validation_fault("The expression can not be empty;"));
             };
             TransactWrite::Check { table, key, condition }
         }

@@ -28,12 +28,12 @@ pub(crate) async fn update_table(endpoint: &Endpoint, input: &Input<'_>) -> Resu
     let changes = read_changes(input, &table)?;
     for change in &changes {
         let changed = endpoint.store.update_table(&name, change).await;
-        endpoint.forget(&name);
+        endpoint.forget_table(&name);
         changed?;
     }
     let mut table = endpoint.store.describe_table(&name).await?;
     table.status = TableStatus::Updating;
-    Ok(json!({ "TableDescription": endpoint.describe(&table) }))
+    Ok(json!({ "TableDescription": endpoint.describe_table(&table) }))
 }
 
 fn check_shape(input: &Input<'_>) -> Result<(), Fault> {
@@ -85,7 +85,7 @@ fn read_changes(input: &Input<'_>, table: &TableDescription) -> Result<Vec<Table
         "GlobalSecondaryIndexUpdates",
     ];
     if !asked.into_iter().any(|name| input.has(name)) {
-        return Err(Fault::validation(
+        return Err(Fault::validation_fault(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or \
              SSESpecification or ReplicaUpdates is required",
         ));
@@ -98,13 +98,13 @@ fn read_changes(input: &Input<'_>, table: &TableDescription) -> Result<Vec<Table
         let wanted = read_stream(&stream)?;
         match (table.spec.stream, wanted) {
             (Some(_), Some(_)) => {
-                return Err(Fault::validation(format!(
+                return Err(Fault::validation_fault(format!(
                     "Table already has an enabled stream: TableName: {}",
                     table.spec.name
                 )));
             }
             (None, None) => {
-                return Err(Fault::validation(format!(
+                return Err(Fault::validation_fault(format!(
                     "Table already has a disabled stream: TableName: {}",
                     table.spec.name
                 )));
@@ -146,7 +146,7 @@ fn read_billing(input: &Input<'_>, current: Billing) -> Result<Option<Billing>, 
                 write_units,
             },
             same,
-        ) if same == current => Err(Fault::validation(format!(
+        ) if same == current => Err(Fault::validation_fault(format!(
             "The provisioned throughput for the table will not change. The requested value equals the current value. \
              Current ReadCapacityUnits provisioned for the table: {read_units}. Requested ReadCapacityUnits: \
              {read_units}. Current WriteCapacityUnits provisioned for the table: {write_units}. Requested \

@@ -33,12 +33,12 @@ fn nested_value(json: &Json, levels: usize) -> Result<Value, Fault> {
     };
     let mut known = members.iter().filter(|(name, value)| is_type(name) && !value.is_null());
     let (Some((name, given)), more) = (known.next(), known.next()) else {
-        return Err(Fault::validation(
+        return Err(Fault::validation_fault(
             "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
         ));
     };
     if more.is_some() {
-        return Err(Fault::validation(
+        return Err(Fault::validation_fault(
             "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported \
              datatypes",
         ));
@@ -80,7 +80,7 @@ fn typed_value(name: &str, given: &Json, levels: usize) -> Result<Value, Fault> 
 }
 
 fn invalid(words: impl std::fmt::Display) -> Fault {
-    Fault::validation(format!("One or more parameter values were invalid: {words}"))
+    Fault::validation_fault(format!("One or more parameter values were invalid: {words}"))
 }
 
 /// What a value that is nested too deep is refused with.
@@ -90,7 +90,7 @@ fn deeper(levels: usize) -> Result<usize, Fault> {
     // What stands inside counts as a level too.
     match levels + 1 < NESTING_LEVELS_MAX {
         true => Ok(levels + 1),
-        false => Err(Fault::validation(NESTED_TOO_DEEP)),
+        false => Err(Fault::validation_fault(NESTED_TOO_DEEP)),
     }
 }
 
@@ -111,17 +111,17 @@ fn flag(json: &Json) -> Result<bool, Fault> {
 fn list(json: &Json) -> Result<&[Json], Fault> {
     match json {
         Json::Array(elements) => Ok(elements),
-        Json::Object(_) => Err(Fault::serialization(
+        Json::Object(_) => Err(Fault::serialization_fault(
             "Start of structure or map found where not expected",
         )),
-        _ => Err(Fault::serialization("Unexpected field type")),
+        _ => Err(Fault::serialization_fault("Unexpected field type")),
     }
 }
 
 /// A number, or DynamoDB's words for why it is none.
 pub(crate) fn number_of(text: &str) -> Result<Number, Fault> {
     text.parse().map_err(|error| {
-        Fault::validation(match error {
+        Fault::validation_fault(match error {
             NumberError::TooManyDigits => "Attempting to store more than 38 significant digits in a Number".to_owned(),
             NumberError::TooLarge => {
                 "Number overflow. Attempting to store a number with magnitude larger than supported range".to_owned()
@@ -138,7 +138,7 @@ pub(crate) fn number_of(text: &str) -> Result<Number, Fault> {
 fn binary(text: &str) -> Result<Vec<u8>, Fault> {
     STANDARD
         .decode(text)
-        .map_err(|_| Fault::serialization("Base64 encoded string can not be decoded"))
+        .map_err(|_| Fault::serialization_fault("Base64 encoded string can not be decoded"))
 }
 
 fn set<T: Ord>(json: &Json, when_empty: &str, read: impl Fn(&str) -> Result<T, Fault>) -> Result<BTreeSet<T>, Fault> {

@@ -23,7 +23,7 @@ struct Task {
 
 async fn lines() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let model = Source::new("todo", include_str!("../../../systems/todo/model.yaml"));
-    let engine = Engine::load(&model, Arc::new(EmbeddedStore::memory()?), Deployment::default())?;
+    let engine = Engine::load_source(&model, Arc::new(EmbeddedStore::memory()?), Deployment::default())?;
     engine.create_table().await?;
     engine
         .load_lines(include_str!("../../../systems/todo/sample.jsonl"))

@@ -3,7 +3,7 @@
 //! A claim that the caller does not have is unknown, and so is what hangs on it, `!=` and `!` included. Only what is certainly true
 //! admits: a caller that leaves out a claim gains nothing by it.
 
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_plan::write::Place;
 
@@ -19,7 +19,7 @@ impl Engine {
     /// # Errors
     ///
     /// Where the caller may not, or a clause cannot be evaluated.
-    pub fn admits(&self, name: &str, caller: &Caller, now: i64) -> Result<(), RuntimeError> {
+    pub fn admits_caller(&self, name: &str, caller: &Caller, now: i64) -> Result<(), RuntimeError> {
         let nothing = Attributes::new();
         let scope = Scope {
             setting: self.setting(),
@@ -39,7 +39,7 @@ impl Engine {
             .filter(|expr| is_of_the_caller(expr))
         {
             // Unknown counts as false here: who says nothing of itself is not admitted.
-            if !holds(condition, &scope)? {
+            if !holds_condition(condition, &scope)? {
                 return Err(RuntimeError::not_admitted(caller));
             }
         }

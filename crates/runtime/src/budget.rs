@@ -82,7 +82,7 @@ impl<'t> ReadBudget<'t> {
     }
 
     /// The turn of the next call, where the read is long by now.
-    pub(crate) async fn turn(&self, bounds: &Bounds) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn next_turn(&self, bounds: &Bounds) -> Option<SemaphorePermit<'_>> {
         match self.say_if_long(bounds).await {
             true => self.turns.0.acquire().await.ok(),
             false => None,
@@ -195,7 +195,7 @@ fn millis(count: usize) -> Duration {
 
 /// Bytes of the items that a call brought, at most: its cost tells what it looked at, and a filter may have kept some of that.
 fn brought_bytes(consumed: &Consumed, items: usize, scanned: usize) -> usize {
-    let looked_at = consumed.total().read.halves().saturating_mul(HALF_UNIT_BYTES);
+    let looked_at = consumed.total_units().read.half_count().saturating_mul(HALF_UNIT_BYTES);
     let part = looked_at.saturating_mul(items as u64) / (scanned.max(items).max(1) as u64);
     usize::try_from(part).unwrap_or(usize::MAX)
 }
@@ -224,11 +224,11 @@ mod tests {
                 ..Bounds::USUAL
             };
             let (long, waiting, short) = (looked_at(&turns, 2), looked_at(&turns, 7), looked_at(&turns, 1));
-            let mut taken: Vec<_> = (0..calls).map(|_| long.turn(&bounds).now_or_never()).collect();
+            let mut taken: Vec<_> = (0..calls).map(|_| long.next_turn(&bounds).now_or_never()).collect();
             assert!(taken.iter().all(|turn| matches!(turn, Some(Some(_)))));
-            let mut next = Box::pin(waiting.turn(&bounds));
+            let mut next = Box::pin(waiting.next_turn(&bounds));
             assert!(next.as_mut().now_or_never().is_none());
-            assert!(matches!(short.turn(&bounds).now_or_never(), Some(None)));
+            assert!(matches!(short.next_turn(&bounds).now_or_never(), Some(None)));
             drop(taken.pop());
             assert!(matches!(next.now_or_never(), Some(Some(_))));
         }

@@ -56,11 +56,11 @@ pub async fn batch_get(
                 return Err(StoreError::new(ErrorKind::Throttled, left).into());
             }
             if attempt > 0 {
-                retry::pause(attempt).await;
+                retry::retry_pause(attempt).await;
             }
             let left = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
             let request = BatchGetRequest { tables: waiting };
-            let answer = retry::retried(bounds, || store.batch_get(&request)).await?;
+            let answer = retry::with_retries(bounds, || store.batch_get(&request)).await?;
             consumed += &answer.consumed;
             items.extend(answer.items.into_values().flatten());
             waiting = answer.unprocessed;

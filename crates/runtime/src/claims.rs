@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::Value as Json;
 use singlet_item::Value;
-use singlet_model::diagnostic::nearest;
+use singlet_model::diagnostic::nearest_word;
 use singlet_model::model::{CallerClaim, Callers, ClaimSpelling};
 use singlet_model::types::Type;
 
@@ -107,7 +107,7 @@ pub struct UnknownClaim {
 impl fmt::Display for UnknownClaim {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "the model's callers have no claim `{}`", self.name)?;
-        match nearest(&self.name, self.known.iter().map(String::as_str)) {
+        match nearest_word(&self.name, self.known.iter().map(String::as_str)) {
             Some(near) => write!(out, "; did you mean `{near}`?"),
             None if self.known.is_empty() => out.write_str(", and no other"),
             None => write!(out, "; there are `{}`", self.known.join("`, `")),
@@ -118,9 +118,9 @@ impl fmt::Display for UnknownClaim {
 impl std::error::Error for UnknownClaim {}
 
 fn listed<'t>(words: impl Iterator<Item = &'t str>, ty: &Type) -> Result<Value, Invalid> {
-    let element = ty.element().cloned().unwrap_or_else(Type::text);
+    let element = ty.element_type().cloned().unwrap_or_else(Type::text);
     let elements: Result<Vec<Value>, Invalid> = words.map(|word| values::from_text(word, &element)).collect();
-    values::checked(&Value::L(elements?), ty)
+    values::checked_value(&Value::L(elements?), ty)
 }
 
 #[cfg(test)]

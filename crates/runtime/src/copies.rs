@@ -74,7 +74,7 @@ impl Engine {
         now: i64,
     ) -> Result<TriggerOutcome, RuntimeError> {
         let model = self.model().as_ref();
-        let trigger = model.triggers().find(|(known, _)| known.name == write);
+        let trigger = model.triggered_writes().find(|(known, _)| known.name == write);
         let Some((_, trigger)) = trigger else {
             return Ok(TriggerOutcome::NotMeant);
         };

@@ -69,7 +69,7 @@ pub struct Passed {
 impl Positions {
     /// Whether the places of all ranges fit into so many bytes. That of one range alone always does: a key is no longer than
     /// DynamoDB lets it be.
-    pub fn fit(&self, bytes_max: usize) -> bool {
+    pub fn fit_bytes(&self, bytes_max: usize) -> bool {
         let begun = self
             .each
             .iter()
@@ -78,8 +78,8 @@ impl Positions {
     }
 
     /// Leaves out places until the others fit; never that of the range `last`, from which the last row was given.
-    pub fn shorten(&mut self, bytes_max: usize, last: usize, order: impl FnOnce() -> Vec<Option<Value>>) {
-        if self.fit(bytes_max) {
+    pub fn shorten_to(&mut self, bytes_max: usize, last: usize, order: impl FnOnce() -> Vec<Option<Value>>) {
+        if self.fit_bytes(bytes_max) {
             return;
         }
         let mut left = bytes_max;
@@ -153,7 +153,7 @@ impl Sealer {
     /// # Errors
     ///
     /// Where it cannot be written down.
-    pub(crate) fn seal(&self, cursor: &Cursor, belongs: &CursorScope<'_>) -> Result<String, RuntimeError> {
+    pub(crate) fn seal_cursor(&self, cursor: &Cursor, belongs: &CursorScope<'_>) -> Result<String, RuntimeError> {
         let text = serde_json::to_vec(cursor).map_err(|_| RuntimeError::Cursor)?;
         self.seal_bytes(&text, &belongs.bytes()?)
     }
@@ -257,7 +257,7 @@ mod tests {
             args: &args,
             caller: &ada,
         };
-        let sealed = sealer.seal(&cursor(), &belongs).unwrap();
+        let sealed = sealer.seal_cursor(&cursor(), &belongs).unwrap();
         assert_eq!(sealer.open(&sealed, &belongs).unwrap(), cursor());
         let none = Attributes::new();
         for other in [

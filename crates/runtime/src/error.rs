@@ -90,7 +90,7 @@ impl RuntimeError {
         }
     }
 
-    pub(crate) fn stored(entity: &Entity, error: &dyn fmt::Display) -> Self {
+    pub(crate) fn stored_misfit(entity: &Entity, error: &dyn fmt::Display) -> Self {
         RuntimeError::Stored(format!(
             "an item of `{}` is not as the model has it: {error}",
             entity.name

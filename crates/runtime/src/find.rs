@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{holds, row_order};
+use singlet_model::evaluate::{holds_condition, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::Bounds;
@@ -177,7 +177,7 @@ impl<'a> Reading<'a> {
         let enough =
             spent || rounds >= self.bounds().rounds_per_page || self.requests_max.is_some_and(|most| requests >= most);
         let mut streams = branches.iter().flat_map(|branch| &branch.streams);
-        enough && !streams.any(RangeRows::is_behind) && positions(branches).fit(self.bounds().cursor_bytes)
+        enough && !streams.any(RangeRows::is_behind) && positions(branches).fit_bytes(self.bounds().cursor_bytes)
     }
 
     /// Where the rows after the last one are.
@@ -192,7 +192,7 @@ impl<'a> Reading<'a> {
                 let order = self.selection.order.iter();
                 order.map(|order| row::at_path(row, &order.path).cloned()).collect()
             };
-            positions.shorten(self.bounds().cursor_bytes, last, values);
+            positions.shorten_to(self.bounds().cursor_bytes, last, values);
         }
         Onward::At(positions)
     }
@@ -202,12 +202,12 @@ impl<'a> Reading<'a> {
         let mut at = 0;
         for branch in branches {
             for stream in &mut branch.streams {
-                while let Some(arrived) = stream.peek().filter(|_| stream.is_behind()) {
+                while let Some(arrived) = stream.peek_row().filter(|_| stream.is_behind()) {
                     let value = |at: usize| passed.order.get(at).and_then(Option::as_ref);
                     match self.compare_with(&branch.order, &arrived.row, value)? {
-                        Ordering::Less => drop(stream.take()),
+                        Ordering::Less => drop(stream.take_row()),
                         // Of rows in the same order those of the first range come first.
-                        Ordering::Equal if at < passed.range => drop(stream.take()),
+                        Ordering::Equal if at < passed.range => drop(stream.take_row()),
                         Ordering::Equal | Ordering::Greater => stream.catch_up(),
                     }
                 }
@@ -237,8 +237,8 @@ impl<'a> Reading<'a> {
     }
 
     async fn got(&self, keyed: &KeyedRow<'_>) -> Result<FoundRows, RuntimeError> {
-        let request = keyed.lookup().to_request();
-        let mut answer = retry::retried(self.bounds(), || self.store.get(&request)).await?;
+        let request = keyed.item_lookup().to_request();
+        let mut answer = retry::with_retries(self.bounds(), || self.store.get(&request)).await?;
         Ok(FoundRows {
             rows: keyed.of_answer(&mut answer)?.into_iter().collect(),
             consumed: answer.consumed,
@@ -334,7 +334,7 @@ impl<'a> Reading<'a> {
         }
         let keys: Vec<Item> = keys.into_iter().collect();
         let bounds = self.bounds();
-        let turn = self.budget.turn(bounds).await;
+        let turn = self.budget.next_turn(bounds).await;
         let consistent = self.consistent;
         let (items, mut consumed) = batch_get(self.store, bounds, &self.model.table.name, &keys, consistent).await?;
         drop(turn);
@@ -354,7 +354,9 @@ impl<'a> Reading<'a> {
             };
             let place = (self.model, entity);
             let (scope, budget) = (self.scope, self.budget);
-            consumed += stream.arrive(self.store, place, follow, page, (scope, budget)).await?;
+            consumed += stream
+                .arrive_page(self.store, place, follow, page, (scope, budget))
+                .await?;
         }
         Ok((consumed, keys.len().div_ceil(bounds.batch_get_items.max(1))))
     }
@@ -364,7 +366,7 @@ impl<'a> Reading<'a> {
         let mut best: Option<((usize, usize), &Attributes)> = None;
         for (b, branch) in branches.iter().enumerate() {
             for (s, stream) in branch.streams.iter().enumerate() {
-                let Some(arrived) = stream.peek() else { continue };
+                let Some(arrived) = stream.peek_row() else { continue };
                 // Only an earlier row takes the place: of equal rows the first range's comes first, which `pass_over` relies on.
                 let first = match best {
                     None => true,
@@ -438,12 +440,12 @@ impl<'a> Reading<'a> {
         };
         let scope = self.scope.with_row(row);
         for condition in &branch.residue {
-            if !holds(condition, &scope)? {
+            if !holds_condition(condition, &scope)? {
                 return Ok(false);
             }
         }
         if let Some(allow) = self.allow
-            && !holds(allow, &scope)?
+            && !holds_condition(allow, &scope)?
         {
             return Ok(false);
         }
@@ -474,7 +476,7 @@ impl<'a> Reading<'a> {
         let mut left_out = Vec::new();
         for (b, branch) in branches.iter().enumerate() {
             for (s, stream) in branch.streams.iter().enumerate() {
-                if let Some(arrived) = stream.peek()
+                if let Some(arrived) = stream.peek_row()
                     && !self.keeps(branches, b, &arrived.row)?
                 {
                     left_out.push((b, s));
@@ -491,7 +493,7 @@ impl<'a> Reading<'a> {
     fn satisfies(&self, branch: &Branch<'a>, row: &Attributes) -> Result<bool, RuntimeError> {
         let scope = self.scope.with_row(row);
         for condition in &branch.query.meaning {
-            if !holds(condition, &scope)? {
+            if !holds_condition(condition, &scope)? {
                 return Ok(false);
             }
         }

@@ -48,7 +48,7 @@ impl GuardKey {
     pub const BYTES: usize = 32;
 
     /// A key that no other table has.
-    pub fn random() -> Self {
+    pub fn random_key() -> Self {
         GuardKey(random_key())
     }
 
@@ -62,7 +62,7 @@ impl GuardKey {
     }
 
     /// What stands for the key itself: who knows it knows nothing of the key, but tells another key from it.
-    pub fn fingerprint(&self) -> Result<String, RuntimeError> {
+    pub fn key_fingerprint(&self) -> Result<String, RuntimeError> {
         self.hashed(&["fingerprint"])
     }
 
@@ -119,6 +119,6 @@ mod tests {
         }
         let key = GuardKey::from_bytes(&[7; GuardKey::BYTES]).unwrap();
         assert_eq!(format!("{:?}", GuardForm::Hashed(key)), "Hashed(GuardKey)");
-        assert_ne!(GuardKey::random(), GuardKey::random());
+        assert_ne!(GuardKey::random_key(), GuardKey::random_key());
     }
 }

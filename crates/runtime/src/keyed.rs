@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use singlet_item::{Item, Paths, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::expression::Expr;
 use singlet_model::model::Entity;
 use singlet_plan::read::{Query, SelectionPlan};
@@ -69,7 +69,7 @@ impl<'a> Keyed<'a> {
         };
         let conditions = if exact { &query.rest } else { &query.meaning };
         for condition in conditions.iter().filter(|condition| condition.attributes().is_empty()) {
-            if !holds(condition, &scope)? {
+            if !holds_condition(condition, &scope)? {
                 return Ok(Keyed::Nothing);
             }
         }
@@ -88,7 +88,7 @@ impl<'a> Keyed<'a> {
 
 impl KeyedRow<'_> {
     /// What is asked of a store that gives it at once.
-    pub(crate) fn lookup(&self) -> ItemLookup<'_> {
+    pub(crate) fn item_lookup(&self) -> ItemLookup<'_> {
         ItemLookup {
             table: &self.model.table.name,
             key: &self.key,
@@ -138,7 +138,7 @@ impl KeyedRow<'_> {
         let Some(row) = row else { return Ok(None) };
         let scope = self.scope.with_row(&row);
         for condition in self.conditions.iter().chain(self.allow) {
-            if !holds(condition, &scope)? {
+            if !holds_condition(condition, &scope)? {
                 return Ok(None);
             }
         }

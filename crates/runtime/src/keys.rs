@@ -162,7 +162,10 @@ impl<'a> PathTemplates<'a> {
             None => (entity.key.get(query.choice)?, 1),
             Some(id) => {
                 let index: &Index = model.index(id)?;
-                (entity.entry(id)?.choices().get(query.choice)?, index.partition.len())
+                (
+                    entity.index_entry(id)?.key_choices().get(query.choice)?,
+                    index.partition.len(),
+                )
             }
         };
         Some(PathTemplates { choice, partitions })
@@ -331,7 +334,7 @@ fn text(key: &KeyTemplate, values: &[PartValue<'_>], pieces: usize) -> Option<St
 fn escaped(text: &str, key: &KeyTemplate) -> String {
     let plain = singlet_item::key::Variable::new("text", Form::Escaped, singlet_item::key::Domain::text(0, None));
     plain
-        .encode(&Value::S(text.to_owned()), key.template.delimiter())
+        .encode_value(&Value::S(text.to_owned()), key.template.delimiter())
         .unwrap_or_else(|_| text.to_owned())
 }
 
@@ -402,7 +405,10 @@ fn ranged(
         let encoded = match ends.whole {
             // No key is empty.
             true => (value.as_str() != Some("")).then_some(value),
-            false => variable.encode(&value, key.template.delimiter()).ok().map(Value::S),
+            false => variable
+                .encode_value(&value, key.template.delimiter())
+                .ok()
+                .map(Value::S),
         };
         exact &= encoded.is_some();
         Ok(encoded.map_or(RangeEnd::Open, |value| RangeEnd::At(value, end.excluded && !finer)))

@@ -231,7 +231,7 @@ impl<'a> Lowering<'a> {
         };
         if right
             .ty
-            .element()
+            .element_type()
             .is_some_and(|element| !compares_as_stored(BinaryOp::Eq, &left.ty, element))
         {
             return Ok(Lowered::No.into());

@@ -38,8 +38,8 @@ impl Engine {
     /// # Errors
     ///
     /// The errors in the file, each with its place.
-    pub fn load(source: &Source, store: Arc<dyn Store>, deployment: Deployment) -> Result<Self, Unsound> {
-        let loaded = singlet_model::load(source);
+    pub fn load_source(source: &Source, store: Arc<dyn Store>, deployment: Deployment) -> Result<Self, Unsound> {
+        let loaded = singlet_model::load_source(source);
         let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
             return Err(Unsound::new(source, loaded.diagnostics));
         };
@@ -90,7 +90,7 @@ impl Unsound {
         let errors = diagnostics.into_sorted().into_iter();
         let errors = errors.filter(|finding| finding.rule.severity == Severity::Error);
         let errors = errors.map(|finding| {
-            let place = source.position(finding.span.start);
+            let place = source.position_at(finding.span.start);
             format!("{}:{}:{}: {}", source.name(), place.line, place.column, finding.message)
         });
         Unsound {

@@ -1,7 +1,7 @@
 //! The rows of one range, page by page, in the order of its key.
 //!
 //! A range is read ahead of who takes its rows, so there are two places: where the next page of the store begins, and after which
-//! row a cursor goes on ([`RangeRows::position`]). To take the first for the second loses every row in the buffer.
+//! row a cursor goes on ([`RangeRows::row_position`]). To take the first for the second loses every row in the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, KeyTemplate};
 use singlet_plan::read::{Layout, Query};
@@ -106,7 +106,7 @@ impl<'a> RangeRows<'a> {
 
     /// Says whether it is the only stream of its query. Then a page that is read to its end needs no keys of its rows: it is
     /// asked for without them, and never for more rows than are wanted.
-    pub fn select(&mut self, query: &'a Query, alone: bool) {
+    pub fn select_query(&mut self, query: &'a Query, alone: bool) {
         self.is_bare = alone && query.takes_all() && self.except.is_empty() && self.key.is_none() && !self.is_mixed;
         if let Some(paths) = query.projection(!self.is_bare) {
             self.request.select = Select::Paths(Arc::clone(paths));
@@ -119,7 +119,7 @@ impl<'a> RangeRows<'a> {
     }
 
     /// Reads strongly.
-    pub fn consistent(&mut self, consistent: bool) {
+    pub fn read_strongly(&mut self, consistent: bool) {
         self.request.consistent = consistent;
     }
 
@@ -129,7 +129,7 @@ impl<'a> RangeRows<'a> {
     }
 
     /// Which range this is, for a cursor that goes on in it.
-    pub(crate) fn identify(&self, hasher: &mut impl Hasher) {
+    pub(crate) fn identify_range(&self, hasher: &mut impl Hasher) {
         (&self.request.index, &self.request.range, self.request.direction).hash(hasher);
     }
 
@@ -195,12 +195,12 @@ impl<'a> RangeRows<'a> {
     }
 
     /// The next row, where one is known.
-    pub fn peek(&self) -> Option<&Arrived<'a>> {
+    pub fn peek_row(&self) -> Option<&Arrived<'a>> {
         self.buffer.front()
     }
 
     /// Takes the next row; a cursor goes on after it.
-    pub fn take(&mut self) -> Option<Attributes> {
+    pub fn take_row(&mut self) -> Option<Attributes> {
         let arrived = self.buffer.pop_front()?;
         self.taken = Some(arrived.position);
         Some(arrived.row)
@@ -211,7 +211,7 @@ impl<'a> RangeRows<'a> {
     /// **Invariant:** it lies after every row that was taken and every row that was dropped while the buffer was empty, and before
     /// every row in the buffer. A bare stream does not know the keys of its rows: it goes on after the page that it has read,
     /// so its buffer must be empty.
-    pub fn position(&self) -> Option<Item> {
+    pub fn row_position(&self) -> Option<Item> {
         let key = match self.is_bare && self.pages_read > 0 {
             true => self.next.clone(),
             false => self.taken.as_ref().map(item_of).or_else(|| self.after.clone()),
@@ -241,14 +241,14 @@ impl<'a> RangeRows<'a> {
         if let Some(next) = &self.next {
             self.request.start = Some(next.clone());
         }
-        let turn = budget.turn(&scope.setting.bounds).await;
+        let turn = budget.next_turn(&scope.setting.bounds).await;
         let page = match &self.key {
             Some(key) => self.got(store, key, scope).await?,
             None if self.scan => self.scanned(store, scope).await?,
-            None => retry::retried(&scope.setting.bounds, || store.query(&self.request)).await?,
+            None => retry::with_retries(&scope.setting.bounds, || store.query(&self.request)).await?,
         };
         drop(turn);
-        self.arrive(store, place, follow, page, (scope, budget)).await
+        self.arrive_page(store, place, follow, page, (scope, budget)).await
     }
 
     /// The key of the one item that is to be got, where the range holds no other and it was not got yet.
@@ -262,7 +262,7 @@ impl<'a> RangeRows<'a> {
     /// # Errors
     ///
     /// Where there is no room for it, or an item is not as the model has it.
-    pub(crate) async fn arrive(
+    pub(crate) async fn arrive_page(
         &mut self,
         store: &Arc<dyn Store>,
         place: (&Model, &Entity),
@@ -323,7 +323,7 @@ impl<'a> RangeRows<'a> {
             consistent: self.request.consistent,
             projection: Default::default(),
         };
-        let answer = retry::retried(&scope.setting.bounds, || store.get(&request)).await?;
+        let answer = retry::with_retries(&scope.setting.bounds, || store.get(&request)).await?;
         Ok(PageAnswer {
             items: answer.item.into_iter().collect(),
             consumed: answer.consumed,
@@ -340,7 +340,7 @@ impl<'a> RangeRows<'a> {
             start: self.request.start.clone(),
             ..ScanRequest::default()
         };
-        Ok(retry::retried(&scope.setting.bounds, || store.scan(&request)).await?)
+        Ok(retry::with_retries(&scope.setting.bounds, || store.scan(&request)).await?)
     }
 
     fn is_excepted(&self, item: &Item) -> bool {
@@ -365,7 +365,7 @@ pub(crate) fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
 pub(crate) fn has_key_of(entity: &Entity, item: &Item) -> bool {
     let fits = |key: &KeyTemplate| {
         let value = item.get(&key.attribute);
-        value.is_some_and(|value| key.template.decode(value).is_ok())
+        value.is_some_and(|value| key.template.decode_key(value).is_ok())
     };
     entity.key.iter().any(|choice| choice.keys.iter().all(fits))
 }
@@ -394,7 +394,7 @@ impl WholeRowFetch<'_> {
         let mut wanted_rows = Vec::with_capacity(thin.len());
         for arrived in thin {
             let scope = scope.with_row(&arrived.row);
-            let is_wanted = self.decided.iter().map(|condition| holds(condition, &scope));
+            let is_wanted = self.decided.iter().map(|condition| holds_condition(condition, &scope));
             if is_wanted
                 .collect::<Result<Vec<bool>, _>>()?
                 .into_iter()

@@ -14,14 +14,14 @@ const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// # Errors
 ///
 /// The last failure.
-pub async fn retried<T, F>(bounds: &Bounds, call: impl FnMut() -> F) -> Result<T, StoreError>
+pub async fn with_retries<T, F>(bounds: &Bounds, call: impl FnMut() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
     retried_where(bounds, |error| error.is_throttled() || error.is_unavailable(), call).await
 }
 
-/// Makes a call as [`retried`] does, and tries again after a conflict too: for a transaction that only reads, that somebody writes
+/// Makes a call as [`with_retries`] does, and tries again after a conflict too: for a transaction that only reads, that somebody writes
 /// one of its items is no answer.
 ///
 /// # Errors
@@ -46,7 +46,7 @@ where
     loop {
         match call().await {
             Err(error) if (attempt as usize) < bounds.call_attempts_max && again(&error) => {
-                pause(attempt).await;
+                retry_pause(attempt).await;
                 attempt += 1;
             }
             ended => return ended,
@@ -55,7 +55,7 @@ where
 }
 
 /// Waits before the next attempt.
-pub async fn pause(attempt: u32) {
+pub async fn retry_pause(attempt: u32) {
     tokio::time::sleep(backoff(attempt)).await;
 }
 

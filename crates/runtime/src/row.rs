@@ -24,7 +24,7 @@ use std::cmp::Ordering;
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::geo::Place;
-use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
+use singlet_model::evaluate::{EvaluateError, evaluate_as, holds_condition, time};
 use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, Lapse, PartFunction, States, Stored};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::{Held, Layout};
@@ -88,8 +88,8 @@ pub(crate) fn take_live_with_key<'k>(
         };
         let read = template
             .template
-            .decode(value)
-            .map_err(|error| RuntimeError::stored(entity, &error))?;
+            .decode_key(value)
+            .map_err(|error| RuntimeError::stored_misfit(entity, &error))?;
         from_keys.extend(read.into_iter().filter(|(name, _)| told.attributes.contains(name)));
     }
     let (mut own, mut key) = (Vec::with_capacity(item.len()), Vec::new());
@@ -239,8 +239,8 @@ fn decode_keys(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError>
         if let Some(value) = item.get(&key.attribute) {
             let parts = key
                 .template
-                .decode(value)
-                .map_err(|error| RuntimeError::stored(entity, &error))?;
+                .decode_key(value)
+                .map_err(|error| RuntimeError::stored_misfit(entity, &error))?;
             found.extend(parts);
         }
     }
@@ -432,7 +432,7 @@ fn item_of(
     let choice = template_choice(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
     put_keys(&mut item, entity, &choice.keys, &lookup)?;
     for entry in &entity.index {
-        if let Some(choice) = template_choice(entry.choices(), row, scope)? {
+        if let Some(choice) = template_choice(entry.key_choices(), row, scope)? {
             // An index over the table's own keys leaves them as the primary key has made them.
             let of_table = |key: &&KeyTemplate| model.table.key.iter().any(|known| known.name == key.attribute);
             put_keys(
@@ -459,7 +459,7 @@ pub(crate) fn template_choice<'a>(
 ) -> Result<Option<&'a KeyChoice>, EvaluateError> {
     for choice in choices {
         let applies = match &choice.when {
-            Some(when) => holds(when, &scope.with_row(row))?,
+            Some(when) => holds_condition(when, &scope.with_row(row))?,
             None => true,
         };
         if applies {
@@ -504,7 +504,7 @@ pub fn encode_key<'v>(
         }
     };
     key.template
-        .encode(hashed)
+        .encode_key(hashed)
         .map_err(|error| RuntimeError::key(entity, &error))
 }
 
@@ -528,8 +528,8 @@ fn has_key(entity: &Entity, row: &Attributes) -> bool {
 }
 
 /// An instant now, as ISO text: what `time` attributes hold.
-pub fn iso(millis: i64) -> Result<String, RuntimeError> {
-    time::iso(millis).map_err(RuntimeError::from)
+pub fn iso_instant(millis: i64) -> Result<String, RuntimeError> {
+    time::iso_millis(millis).map_err(RuntimeError::from)
 }
 
 /// A map of attributes as a value.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use singlet_item::{Item, Number, Value};
 use singlet_model::evaluate::geo::Place;
-use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::evaluate::{evaluate, holds_condition};
 use singlet_model::model::Matching;
 use singlet_model::words::{WordQuery, texts_of};
 use singlet_plan::read::SearchPlan;
@@ -282,7 +282,7 @@ impl<'a> Reading<'a> {
         let Some(entity) = self.model.entity(search.entity).filter(|_| !keys.is_empty()) else {
             return Ok(rows);
         };
-        let turn = self.budget.turn(self.bounds()).await;
+        let turn = self.budget.next_turn(self.bounds()).await;
         let (items, consumed) = batch_get(
             self.store,
             self.bounds(),
@@ -322,19 +322,19 @@ impl<'a> Reading<'a> {
     ) -> Result<bool, RuntimeError> {
         let scope = self.scope.with_row(row);
         for condition in search.meaning.iter().chain(self.allow) {
-            if !holds(condition, &scope)? {
+            if !holds_condition(condition, &scope)? {
                 return Ok(false);
             }
         }
         let values = matching.attributes.iter().filter_map(|name| row.get(name));
-        Ok(query.matches(values.flat_map(texts_of)))
+        Ok(query.matches_texts(values.flat_map(texts_of)))
     }
 }
 
 /// What was found in the attributes of a row: each text in pieces, in turn not found and found.
-pub(crate) fn highlights(matching: &Matching, query: &WordQuery, row: &Attributes) -> Value {
+pub(crate) fn row_highlights(matching: &Matching, query: &WordQuery, row: &Attributes) -> Value {
     let marked = |text: &str| {
-        let pieces = query.pieces(text).into_iter();
+        let pieces = query.text_pieces(text).into_iter();
         Value::L(pieces.map(|piece| Value::S(piece.to_owned())).collect())
     };
     let shown = matching.highlight.iter().filter_map(|name| {

@@ -7,7 +7,7 @@ use singlet_store::{
 };
 
 /// The table as a store creates it.
-pub fn spec(model: &Model) -> TableSpec {
+pub fn table_spec(model: &Model) -> TableSpec {
     let table = &model.table;
     TableSpec {
         name: table.name.clone(),
@@ -100,7 +100,7 @@ fn templates(entity: &Entity) -> impl Iterator<Item = &KeyTemplate> {
     let of_indexes = entity
         .index
         .iter()
-        .flat_map(|entry| entry.choices())
+        .flat_map(|entry| entry.key_choices())
         .flat_map(|choice| &choice.keys);
     entity.key_templates().chain(of_indexes)
 }

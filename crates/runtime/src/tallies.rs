@@ -49,7 +49,7 @@ impl TallyFigures {
     /// # Errors
     ///
     /// Where a sum has more digits than a number.
-    pub fn add(&mut self, other: &TallyFigures, is_added: bool) -> Result<(), EvaluateError> {
+    pub fn add_figures(&mut self, other: &TallyFigures, is_added: bool) -> Result<(), EvaluateError> {
         let sign = if is_added { 1 } else { -1 };
         self.count = self.count.saturating_add(sign * other.count);
         self.sums.resize(self.sums.len().max(other.sums.len()), Number::ZERO);
@@ -218,7 +218,7 @@ impl Engine {
     /// # Errors
     ///
     /// Where a value of the row leaves the range of what is computed of it.
-    pub fn tallied(
+    pub fn tallied_row(
         &self,
         tally: &Tally,
         row: &Attributes,

@@ -13,7 +13,7 @@ pub(crate) fn span_millis(text: &str) -> Option<i64> {
     if let Some(millis) = text.strip_suffix("ms") {
         return millis.parse().ok();
     }
-    let duration = values::duration(text)?;
+    let duration = values::parse_duration(text)?;
     (duration.months() == 0).then(|| duration.millis())
 }
 

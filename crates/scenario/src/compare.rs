@@ -56,7 +56,7 @@ fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &NamedValues, out:
     let differs = match word {
         Some("any") => got.is_none_or(Json::is_null),
         Some("absent") => got.is_some(),
-        _ => match names.scalar(text) {
+        _ => match names.scalar_json(text) {
             Ok(wanted) => !got.is_some_and(|got| same(&wanted, got)),
             Err(wrong) => return out.push(*wrong),
         },
@@ -64,7 +64,7 @@ fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &NamedValues, out:
     if differs {
         let wanted = match word {
             Some(word @ ("any" | "absent")) => word.to_owned(),
-            _ => quoted_value(names.scalar(text).ok().as_ref()),
+            _ => quoted_value(names.scalar_json(text).ok().as_ref()),
         };
         out.push(other_answer(
             text.span,

@@ -72,8 +72,8 @@ impl Coverage {
         let routes = Routes::of(model);
         let deployed = Deployed::as_modelled(model);
         let mut coverage = Coverage {
-            document: openapi::document(model, &routes, deployed),
-            read_only: openapi::document(
+            document: openapi::openapi_document(model, &routes, deployed),
+            read_only: openapi::openapi_document(
                 model,
                 &routes,
                 Deployed {
@@ -94,7 +94,7 @@ impl Coverage {
     fn targets(&self, model: &Model) -> BTreeSet<Target> {
         let mut all = BTreeSet::new();
         // Every read is reached where the model has it; that it is answered alike alone is not for scenarios to show.
-        for place in self.routes.places().iter().filter(|place| !place.is_own_address) {
+        for place in self.routes.route_paths().iter().filter(|place| !place.is_own_address) {
             for (method, endpoints) in &place.methods {
                 all.extend(
                     endpoints
@@ -125,11 +125,11 @@ impl Coverage {
     }
 
     /// Takes note of an answer. Says so where the OpenAPI document does not know it.
-    pub(crate) fn see(&mut self, call: &ClientRequest, reply: &Reply, by: &ScenarioCaller) -> Option<String> {
+    pub(crate) fn see_answer(&mut self, call: &ClientRequest, reply: &Reply, by: &ScenarioCaller) -> Option<String> {
         let (path, query) = call.target.split_once('?').unwrap_or((&call.target, ""));
         let method = Method::from_bytes(call.method.as_bytes()).ok()?;
-        let found = self.routes.find(path, &method)?;
-        let endpoints = found.place.method(&method)?;
+        let found = self.routes.find_route(path, &method)?;
+        let endpoints = found.place.method_endpoints(&method)?;
         let route = format!("{method} {}", found.place.path);
         let status = reply.status;
         let problem = reply.problem_type();
@@ -147,7 +147,7 @@ impl Coverage {
             ));
         }
         if status < 300 {
-            let chosen = QueryParameters::parse(query).ok()?.choose(endpoints).ok()?;
+            let chosen = QueryParameters::parse(query).ok()?.choose_endpoint(endpoints).ok()?;
             self.seen.insert(Target::Operation(chosen.name.clone()));
             if let ScenarioCaller::ApiKey(role) = by {
                 self.seen.insert(Target::Role(role.clone()));
@@ -165,7 +165,7 @@ impl Coverage {
     }
 
     /// Takes out what no scenario can reach. Says where that is not so.
-    pub(crate) fn excuse(&mut self, unreachable: &[Unreachable]) -> Vec<Diagnostic> {
+    pub(crate) fn excuse_unreachable(&mut self, unreachable: &[Unreachable]) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         for entry in unreachable {
             let meant = |target: &&Target| is_meant(entry, target);
@@ -186,13 +186,13 @@ impl Coverage {
     }
 
     /// What no scenario reached, but for what is said to be out of reach.
-    pub fn missing(&self) -> impl Iterator<Item = &Target> {
+    pub fn missing_targets(&self) -> impl Iterator<Item = &Target> {
         let wanted = self.wanted.difference(&self.seen);
         wanted.filter(|target| !self.excused.contains(*target))
     }
 
     /// How many targets of a kind were reached, and how many there are that can be.
-    pub fn counts(&self, kind: impl Fn(&Target) -> bool) -> (usize, usize) {
+    pub fn target_counts(&self, kind: impl Fn(&Target) -> bool) -> (usize, usize) {
         let there = self
             .wanted
             .iter()

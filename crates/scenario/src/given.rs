@@ -18,7 +18,7 @@ pub async fn load_rows<'r>(
 ) -> Result<(), Box<Diagnostic>> {
     let (mut lines, mut spans) = (String::new(), Vec::new());
     for row in rows {
-        let fields = match names.json(&row.attributes)? {
+        let fields = match names.node_json(&row.attributes)? {
             Json::Object(fields) => fields,
             _ => Map::new(),
         };
@@ -33,7 +33,7 @@ pub async fn load_rows<'r>(
 
 /// A line is a row here, so that its number says which.
 fn mistake(error: &load::LoadError, spans: &[Span], at: Span) -> Box<Diagnostic> {
-    let misfit = error.misfits().first();
+    let misfit = error.misfit_lines().first();
     let line = misfit.and_then(|misfit| usize::try_from(misfit.line).ok()?.checked_sub(1));
     let span = line.and_then(|line| spans.get(line)).copied();
     let message = match (misfit, span) {

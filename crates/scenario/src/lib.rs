@@ -31,5 +31,5 @@ mod service;
 pub use coverage::{Coverage, Target};
 pub use error::ScenarioError;
 pub use file::{File, Scenario, ScenarioStep};
-pub use read::read;
-pub use run::{Outcome, Played, run};
+pub use read::read_scenarios;
+pub use run::{Outcome, Played, play_scenarios};

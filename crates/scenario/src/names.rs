@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 use singlet_model::Diagnostic;
-use singlet_model::diagnostic::nearest;
+use singlet_model::diagnostic::nearest_word;
 use singlet_model::node::Node;
 use singlet_model::text::{Style, Text};
 
@@ -18,12 +18,12 @@ pub struct NamedValues {
 
 impl NamedValues {
     /// Gives a value a name.
-    pub fn put(&mut self, name: &str, value: Json) {
+    pub fn put_named(&mut self, name: &str, value: Json) {
         self.values.insert(name.to_owned(), value);
     }
 
     /// A text with each `{name}` replaced by its value.
-    pub fn fill(&self, text: &Text) -> Result<String, Box<Diagnostic>> {
+    pub fn fill_text(&self, text: &Text) -> Result<String, Box<Diagnostic>> {
         let mut filled = String::new();
         let mut rest = text.text.as_str();
         while let Some((before, name, after)) = placeholder(rest) {
@@ -39,25 +39,25 @@ impl NamedValues {
     }
 
     /// A node as JSON. Without quotes, numbers, `true`, `false` and `null` are what they look like.
-    pub fn json(&self, node: &Node) -> Result<Json, Box<Diagnostic>> {
+    pub fn node_json(&self, node: &Node) -> Result<Json, Box<Diagnostic>> {
         match node {
-            Node::Scalar(text) => self.scalar(text),
-            Node::List(elements, _) => elements.iter().map(|element| self.json(element)).collect(),
+            Node::Scalar(text) => self.scalar_json(text),
+            Node::List(elements, _) => elements.iter().map(|element| self.node_json(element)).collect(),
             Node::Map(entries, _) => {
                 let entries = entries
                     .iter()
-                    .map(|entry| Ok((self.fill(&entry.key)?, self.json(&entry.value)?)));
+                    .map(|entry| Ok((self.fill_text(&entry.key)?, self.node_json(&entry.value)?)));
                 entries.collect::<Result<Map<_, _>, _>>().map(Json::Object)
             }
         }
     }
 
     /// A scalar as JSON; a name alone keeps the type of its value.
-    pub fn scalar(&self, text: &Text) -> Result<Json, Box<Diagnostic>> {
+    pub fn scalar_json(&self, text: &Text) -> Result<Json, Box<Diagnostic>> {
         if let Some(("", name, "")) = placeholder(&text.text) {
             return self.value(name, text).cloned();
         }
-        let filled = self.fill(text)?;
+        let filled = self.fill_text(text)?;
         Ok(match text.style {
             Style::Plain => plain(filled),
             _ => Json::String(filled),
@@ -68,7 +68,7 @@ impl NamedValues {
         self.values.get(name).ok_or_else(|| {
             let message = format!("nothing has the name `{name}` here");
             let mut wrong = Diagnostic::new(&rules::MISTAKE, at.span, message);
-            let near = nearest(name, self.values.keys().map(String::as_str));
+            let near = nearest_word(name, self.values.keys().map(String::as_str));
             wrong.help = Some(match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "names come from `names`, or from `keep` of an earlier step".to_owned(),
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn names_are_filled_in_and_other_braces_stay() {
         let mut names = NamedValues::default();
-        names.put("id", Json::from("T1"));
-        names.put("count", Json::from(3));
-        let filled = |of: &str| names.fill(&text(of, Style::Plain)).ok();
+        names.put_named("id", Json::from("T1"));
+        names.put_named("count", Json::from(3));
+        let filled = |of: &str| names.fill_text(&text(of, Style::Plain)).ok();
         assert_eq!(filled("/tasks/{id}/x?n={count}"), Some("/tasks/T1/x?n=3".to_owned()));
         assert_eq!(filled("{\"a\": 1} {id}"), Some("{\"a\": 1} T1".to_owned()));
         assert_eq!(filled("{ids}"), None);
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn what_stands_without_quotes_is_what_it_looks_like() {
         let names = NamedValues::default();
-        let json = |of: &str, style| names.scalar(&text(of, style)).ok();
+        let json = |of: &str, style| names.scalar_json(&text(of, style)).ok();
         assert_eq!(json("12.5", Style::Plain), Some(Json::from(12.5)));
         assert_eq!(json("004", Style::Plain), Some(Json::from("004")));
         assert_eq!(json("12", Style::SingleQuoted), Some(Json::from("12")));

@@ -38,8 +38,8 @@ const THEN_WORDS: [&str; 8] = [
 const UNREACHABLE_WORDS: [&str; 4] = ["status", "refusal", "at", "why"];
 
 /// Reads the scenarios of a model. With errors among the findings the file is not whole.
-pub fn read(source: &Source, model: &Model, out: &mut Diagnostics) -> Option<File> {
-    let root = node::read(source, out)?;
+pub fn read_scenarios(source: &Source, model: &Model, out: &mut Diagnostics) -> Option<File> {
+    let root = node::read_tree(source, out)?;
     let mut reader = ScenarioReader {
         model,
         callers: BTreeMap::new(),
@@ -265,7 +265,7 @@ impl ScenarioReader<'_> {
         }
         if let Some(problem) = problem {
             let start = text.text.len() - problem.len();
-            then.problem = Some(text.part(start, text.text.len()));
+            then.problem = Some(text.part_text(start, text.text.len()));
         }
     }
 

@@ -55,13 +55,13 @@ pub struct Played {
 /// # Errors
 ///
 /// Where no service can be started.
-pub async fn run(file: &File, model: Arc<Model>) -> Result<Outcome, ScenarioError> {
+pub async fn play_scenarios(file: &File, model: Arc<Model>) -> Result<Outcome, ScenarioError> {
     let mut coverage = Coverage::of(&model);
     let mut played = Vec::new();
     for scenario in &file.scenarios {
         played.push(play(file, scenario, &model, &mut coverage).await?);
     }
-    let findings = coverage.excuse(&file.unreachable);
+    let findings = coverage.excuse_unreachable(&file.unreachable);
     Ok(Outcome {
         played,
         coverage,
@@ -151,8 +151,8 @@ impl ScenarioStage<'_> {
     /// Names and rows before the first call.
     async fn set(&mut self, file: &File, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
         for (name, value) in &file.names {
-            let value = self.names.json(value)?;
-            self.names.put(&name.text, value);
+            let value = self.names.node_json(value)?;
+            self.names.put_named(&name.text, value);
         }
         let rows = file.given.iter().chain(&scenario.given);
         let engine = &self.service.engine;
@@ -181,7 +181,7 @@ impl ScenarioStage<'_> {
         };
         let mut out = Vec::new();
         for (call, reply) in calls.iter().zip(&replies) {
-            if let Some(undocumented) = self.coverage.see(call, reply, &step.by) {
+            if let Some(undocumented) = self.coverage.see_answer(call, reply, &step.by) {
                 out.push(other_answer(step.when.span, undocumented));
                 break;
             }
@@ -207,7 +207,7 @@ impl ScenarioStage<'_> {
         let mut names = self.names.clone();
         let numbers = 1..=step.times;
         let calls = numbers.map(|number| {
-            names.put(NUMBER, Json::from(number));
+            names.put_named(NUMBER, Json::from(number));
             self.call(step, &names)
         });
         calls.collect()
@@ -215,23 +215,23 @@ impl ScenarioStage<'_> {
 
     fn call(&self, step: &ScenarioStep, names: &NamedValues) -> Result<ClientRequest, Box<Diagnostic>> {
         let wrong = |reason: String| Box::new(Diagnostic::new(&rules::MISTAKE, step.when.span, reason));
-        let when = names.fill(&step.when)?;
+        let when = names.fill_text(&step.when)?;
         let (method, target) = when.split_once(' ').unwrap_or((when.as_str(), "/"));
         if target.contains(|char: char| char.is_whitespace() || char.is_control()) {
             return Err(wrong(format!("`{target}` is no path: write other characters as `%20`")));
         }
         let mut headers = vec![("singlet-debug".to_owned(), "capacity".to_owned())];
-        let credentials = self.service.credentials(&step.by);
+        let credentials = self.service.caller_credentials(&step.by);
         headers.extend(credentials.map_err(|error| wrong(error.to_string()))?);
         for (name, value) in &step.headers {
-            let value = match names.json(value)? {
+            let value = match names.node_json(value)? {
                 Json::String(text) => text,
                 other => other.to_string(),
             };
             headers.push((name.text.clone(), value));
         }
         let mut body = match &step.send {
-            Some(send) => Some(names.json(send)?.to_string()),
+            Some(send) => Some(names.node_json(send)?.to_string()),
             None => step.bytes.map(|_| "{}".to_owned()),
         };
         if let (Some(body), Some(bytes)) = (&mut body, step.bytes) {
@@ -344,7 +344,7 @@ impl ScenarioStage<'_> {
         let as_text = wanted
             .text()
             .filter(|text| !matches!(text.text.as_str(), "any" | "absent"));
-        match as_text.map(|text| self.names.fill(text)) {
+        match as_text.map(|text| self.names.fill_text(text)) {
             Some(Ok(text)) if got.and_then(Json::as_str) == Some(&text) => {}
             Some(Ok(text)) => {
                 let message = format!(
@@ -368,7 +368,7 @@ impl ScenarioStage<'_> {
                 _ => None,
             };
             match value {
-                Some(value) => self.names.put(&name.text, value),
+                Some(value) => self.names.put_named(&name.text, value),
                 None => {
                     let message = format!("the answer has no `{}` to keep", from.text);
                     let missing = other_answer(from.span, message);

@@ -76,7 +76,7 @@ impl Running {
     pub async fn start(model: &Arc<Model>, settings: Attributes, read_only: bool) -> Result<Self, ScenarioError> {
         let secret = Secret::new(SECRET)?;
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory()?);
-        let spec = table::spec(model);
+        let spec = table::table_spec(model);
         store.create_table(&spec).await?;
         let key = secret.cursor_key(&model.name);
         let engine = Arc::new(Engine::open(Arc::clone(model), store, settings, key));
@@ -86,7 +86,7 @@ impl Running {
                 prefix: String::new(),
                 jwt_keys: JwtKeys::Secret(secret.clone()),
                 jwt: JwtSettings::default(),
-                api_keys: ApiKeys::local(&secret, &model.name, &model.callers.roles),
+                api_keys: ApiKeys::local_keys(&secret, &model.name, &model.callers.roles),
                 read_only,
                 rate: None,
                 is_proxied: false,
@@ -107,13 +107,13 @@ impl Running {
         let words = (!read_only && !model.searches.is_empty()).then(|| {
             let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(engine.store()));
             let words = SearchFollower::new(IndexPlace::Memory, Arc::clone(model), source, 0);
-            engine.search_by(words.served());
+            engine.search_by(words.served_index());
             words
         });
         let clock = Arc::new(AtomicI64::new(0));
         let service = Service::with_clock(vec![system], Settings::default(), Clock::Held(Arc::clone(&clock)));
         let server = Server::bind("127.0.0.1:0", None).await?;
-        let address = server.address().ok_or(ScenarioError::NoAddress)?;
+        let address = server.bound_address().ok_or(ScenarioError::NoAddress)?;
         let task = tokio::spawn(server.run(service, std::future::pending()));
         Ok(Running {
             address,
@@ -154,7 +154,7 @@ impl Running {
         }
         for ticker in self.tickers.iter_mut().flatten() {
             ticker.run_due(now).await?;
-            if ticker.parked() > 0 {
+            if ticker.parked_ticks() > 0 {
                 let write = ticker.write().to_owned();
                 return Err(ScenarioError::StuckTick { write });
             }
@@ -214,7 +214,7 @@ impl Running {
             }
         }
         // What was refused for now runs when the clock has moved.
-        let all = follower.parked();
+        let all = follower.parked_changes();
         match all.iter().find(|parked| parked.next_try().is_none()) {
             Some(parked) => Err(ScenarioError::StuckRun {
                 write: parked.write.clone(),
@@ -237,7 +237,7 @@ impl Running {
     }
 
     /// The header that shows who calls.
-    pub fn credentials(&self, caller: &ScenarioCaller) -> Result<Option<(String, String)>, ScenarioError> {
+    pub fn caller_credentials(&self, caller: &ScenarioCaller) -> Result<Option<(String, String)>, ScenarioError> {
         let model = self.engine.model();
         match caller {
             ScenarioCaller::Nobody => Ok(None),
@@ -248,7 +248,7 @@ impl Running {
             ScenarioCaller::Token(said) => {
                 let mut claims = serde_json::Map::new();
                 for (name, value) in said {
-                    match model.callers.claim(name) {
+                    match model.callers.claim_named(name) {
                         Some(claim) => put_claim(claim, value, &mut claims),
                         None => {
                             claims.insert(name.clone(), values::to_json(value));
@@ -262,7 +262,7 @@ impl Running {
                     claims,
                     expires: i64::try_from(since.as_secs() + TOKEN_SECONDS).unwrap_or(i64::MAX),
                 };
-                let token = token.sign(&self.secret)?;
+                let token = token.sign_token(&self.secret)?;
                 Ok(Some(("authorization".to_owned(), format!("Bearer {token}"))))
             }
         }

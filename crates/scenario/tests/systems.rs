@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use singlet_model::node::{self, Node};
 use singlet_model::{Diagnostic, Diagnostics, Model, Source};
-use singlet_scenario::{Outcome, read, run};
+use singlet_scenario::{Outcome, play_scenarios, read_scenarios};
 
 fn text_of(system: &str, file: &str) -> Source {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -26,11 +26,13 @@ fn text_of(system: &str, file: &str) -> Source {
 }
 
 fn model(system: &str) -> Model {
-    singlet_model::load(&text_of(system, "model.yaml")).model.unwrap()
+    singlet_model::load_source(&text_of(system, "model.yaml"))
+        .model
+        .unwrap()
 }
 
 fn shown(source: &Source, finding: &Diagnostic) -> String {
-    let place = source.position(finding.span.start);
+    let place = source.position_at(finding.span.start);
     let help = finding.help.as_deref().unwrap_or_default();
     format!(
         "{}:{}:{}: {}\n    {help}",
@@ -43,7 +45,7 @@ fn shown(source: &Source, finding: &Diagnostic) -> String {
 
 fn play(source: &Source, model: Model) -> Result<Outcome, String> {
     let mut found = Diagnostics::default();
-    let file = read(source, &model, &mut found);
+    let file = read_scenarios(source, &model, &mut found);
     let mistakes: Vec<String> = found.iter().map(|finding| shown(source, finding)).collect();
     let file = file
         .filter(|_| mistakes.is_empty())
@@ -52,7 +54,7 @@ fn play(source: &Source, model: Model) -> Result<Outcome, String> {
         .enable_all()
         .build()
         .unwrap();
-    let outcome = runtime.block_on(run(&file, Arc::new(model)));
+    let outcome = runtime.block_on(play_scenarios(&file, Arc::new(model)));
     outcome.map_err(|error| error.to_string())
 }
 
@@ -68,7 +70,7 @@ fn all_as_written(system: &str) {
     wrong.extend(
         outcome
             .coverage
-            .missing()
+            .missing_targets()
             .map(|target| format!("not reached: {target}")),
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -104,13 +106,13 @@ fn ecobid() {
 fn what_closes_a_hole_is_played() {
     for system in ["todo", "wardrobe", "country", "booking", "ecobid"] {
         let mut found = Diagnostics::default();
-        let file = read(&text_of(system, "scenarios.yaml"), &model(system), &mut found).unwrap();
+        let file = read_scenarios(&text_of(system, "scenarios.yaml"), &model(system), &mut found).unwrap();
         let played: Vec<&str> = file
             .scenarios
             .iter()
             .map(|scenario| scenario.name.text.as_str())
             .collect();
-        let holes = node::read(&text_of(system, "holes.yaml"), &mut found).unwrap();
+        let holes = node::read_tree(&text_of(system, "holes.yaml"), &mut found).unwrap();
         let closing = holes.elements().iter().filter_map(|hole| hole.get("closed_by"));
         for name in closing.flat_map(Node::elements).filter_map(Node::str) {
             assert!(played.contains(&name), "systems/{system} has no scenario `{name}`");
@@ -124,11 +126,11 @@ fn mistakes_are_reported_where_they_stand() {
     let text = include_str!("mistakes.yaml");
     let source = Source::new("mistakes.yaml", text);
     let mut found = Diagnostics::default();
-    read(&source, &model("todo"), &mut found);
+    read_scenarios(&source, &model("todo"), &mut found);
     let said: Vec<(usize, String)> = found
         .into_sorted()
         .iter()
-        .map(|finding| (source.position(finding.span.start).line, finding.message.clone()))
+        .map(|finding| (source.position_at(finding.span.start).line, finding.message.clone()))
         .collect();
     let wanted: Vec<(usize, String)> = (1..)
         .zip(text.lines())
@@ -148,7 +150,7 @@ fn differences_are_reported_where_they_stand() {
         .iter()
         .flat_map(|played| &played.differences)
         .chain(&outcome.findings)
-        .map(|finding| (source.position(finding.span.start).line, finding.message.clone()))
+        .map(|finding| (source.position_at(finding.span.start).line, finding.message.clone()))
         .collect();
     let wanted: Vec<(usize, String)> = (1..)
         .zip(text.lines())

@@ -93,7 +93,7 @@ impl SearchFollower {
     }
 
     /// The index as searches ask it.
-    pub fn served(&self) -> Arc<ServedIndex> {
+    pub fn served_index(&self) -> Arc<ServedIndex> {
         Arc::clone(&self.served)
     }
 
@@ -201,7 +201,7 @@ impl SearchFollower {
     }
 
     fn show(&self, opened: &Opened) {
-        self.served.show(ShownIndex {
+        self.served.show_committed(ShownIndex {
             searcher: opened.words.searcher(),
             fields: opened.words.fields,
             searched: Arc::clone(&self.searched),
@@ -213,7 +213,7 @@ impl SearchFollower {
         if !opened.words.has_gone_rows() {
             return Ok(opened);
         }
-        let opened = in_index(opened, |opened| opened.words.erase()).await?;
+        let opened = in_index(opened, |opened| opened.words.erase_gone()).await?;
         if self.served.is_shown() {
             self.show(&opened);
         }
@@ -231,7 +231,7 @@ impl SearchFollower {
             words.mark.id = random_id()?;
         }
         let noted = match self.place.is_kept() {
-            true => self.followers.noted(&name_of(&words.mark)).await?,
+            true => self.followers.noted_of(&name_of(&words.mark)).await?,
             false => None,
         };
         let is_of_table = noted
@@ -267,7 +267,7 @@ impl SearchFollower {
                         for item in items.into_iter().flatten() {
                             let key = search_key(&table_key(&model, item));
                             if let Some(searched) = searched.first() {
-                                opened.words.put(searched, &key, None)?;
+                                opened.words.put_row(searched, &key, None)?;
                             }
                         }
                     }
@@ -313,8 +313,8 @@ impl SearchFollower {
         for _ in 0..NOTE_TRIES_MAX {
             let done = match &opened.noted {
                 Some(noted) if noted.position == position => return Ok(()),
-                Some(noted) => self.followers.note(&name, noted, &position, seconds).await,
-                None => self.followers.enter(&name, position.clone(), seconds).await,
+                Some(noted) => self.followers.note_position(&name, noted, &position, seconds).await,
+                None => self.followers.enter_follower(&name, position.clone(), seconds).await,
             };
             match done {
                 Ok(noted) => {
@@ -324,7 +324,7 @@ impl SearchFollower {
                 Err(FollowError::Overtaken) => {}
                 Err(error) => return Err(error.into()),
             }
-            opened.noted = self.followers.noted(&name).await?;
+            opened.noted = self.followers.noted_of(&name).await?;
         }
         Err(SearchError::Follow(FollowError::Overtaken))
     }
@@ -337,7 +337,7 @@ impl SearchFollower {
         now: &(dyn Fn() -> i64 + Sync),
         step: &mut SearchStep,
     ) -> Result<Opened, SearchError> {
-        self.served.hide();
+        self.served.hide_index();
         step.is_snapshot = true;
         let latest = StreamPosition::Latest;
         let mut reader = ChangeReader::new(Arc::clone(&self.model), Arc::clone(&self.source), latest);
@@ -410,7 +410,7 @@ fn put_row(
     };
     let key = primary_key(entity, known).map_err(|error| SearchError::Index(error.to_string()))?;
     match key {
-        Some(key) => words.put(searched, &search_key(&key), row),
+        Some(key) => words.put_row(searched, &search_key(&key), row),
         None => Ok(()),
     }
 }

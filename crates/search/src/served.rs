@@ -51,7 +51,7 @@ impl Default for ServedIndex {
 
 impl ServedIndex {
     /// Shows what was committed.
-    pub(crate) fn show(&self, index: ShownIndex) {
+    pub(crate) fn show_committed(&self, index: ShownIndex) {
         self.shown.send_modify(|shown| shown.index = Some(index));
     }
 
@@ -70,7 +70,7 @@ impl ServedIndex {
     }
 
     /// Shows nothing: the rows are read anew.
-    pub(crate) fn hide(&self) {
+    pub(crate) fn hide_index(&self) {
         self.shown.send_modify(|shown| shown.index = None);
     }
 

@@ -317,7 +317,7 @@ impl WordIndex {
     }
 
     /// Has a row as it became, or as gone.
-    pub fn put(&self, searched: &Searched, key: &str, row: Option<&Attributes>) -> Result<(), SearchError> {
+    pub fn put_row(&self, searched: &Searched, key: &str, row: Option<&Attributes>) -> Result<(), SearchError> {
         self.writer.delete_term(Term::from_field_text(self.fields.key, key));
         let Some(row) = row else { return Ok(()) };
         let (mut words, mut forms, mut beginnings) = (Vec::new(), Vec::new(), Vec::new());
@@ -378,7 +378,7 @@ impl WordIndex {
     }
 
     /// Writes anew every part of the index that still has words of rows that are gone or became others. Afterwards no file has them.
-    pub fn erase(&mut self) -> Result<(), SearchError> {
+    pub fn erase_gone(&mut self) -> Result<(), SearchError> {
         let parts = self.index.searchable_segment_metas()?;
         let parts = parts.iter().filter(|part| part.has_deletes());
         let parts: Vec<SegmentId> = parts.map(SegmentMeta::id).collect();

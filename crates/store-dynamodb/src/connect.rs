@@ -78,7 +78,7 @@ impl Default for Settings {
 
 impl Settings {
     /// An endpoint on one's own machine, which takes any credentials.
-    pub fn local(endpoint_url: impl Into<String>) -> Self {
+    pub fn local_endpoint(endpoint_url: impl Into<String>) -> Self {
         Self {
             region: Some(ENDPOINT_REGION.to_owned()),
             endpoint_url: Some(endpoint_url.into()),
@@ -91,7 +91,7 @@ impl Settings {
     }
 }
 
-pub(crate) async fn connect(settings: &Settings) -> Result<DynamoDbStore> {
+pub(crate) async fn connect_client(settings: &Settings) -> Result<DynamoDbStore> {
     let config = sdk_config(settings).await;
     let Some(region) = config.region() else {
         return Err(StoreError::bad_request(

@@ -71,12 +71,12 @@ fn number(text: &str) -> Result<Number> {
     text.parse().map_err(failed)
 }
 
-pub(crate) fn names(placeholders: &Placeholders) -> Option<HashMap<String, String>> {
+pub(crate) fn placeholder_names(placeholders: &Placeholders) -> Option<HashMap<String, String>> {
     let names = &placeholders.names;
     (!names.is_empty()).then(|| names.iter().map(|(name, text)| (name.clone(), text.clone())).collect())
 }
 
-pub(crate) fn values(placeholders: &Placeholders) -> Option<SdkItem> {
+pub(crate) fn placeholder_values(placeholders: &Placeholders) -> Option<SdkItem> {
     let values = &placeholders.values;
     (!values.is_empty()).then(|| {
         values
@@ -93,7 +93,7 @@ pub(crate) enum Counts {
     Writes,
 }
 
-pub(crate) fn consumed(counts: Counts, reports: impl IntoIterator<Item = ConsumedCapacity>) -> Consumed {
+pub(crate) fn reported_consumed(counts: Counts, reports: impl IntoIterator<Item = ConsumedCapacity>) -> Consumed {
     let mut consumed = Consumed::default();
     for report in reports {
         let mut table = TableConsumed {

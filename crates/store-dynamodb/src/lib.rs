@@ -55,7 +55,7 @@ pub struct DynamoDbStore {
 impl DynamoDbStore {
     /// A store with these settings. Nothing is sent yet, except to find out region and credentials.
     pub async fn connect(settings: &Settings) -> Result<Self> {
-        connect::connect(settings).await
+        connect::connect_client(settings).await
     }
 }
 
@@ -68,7 +68,7 @@ impl fmt::Debug for DynamoDbStore {
 #[async_trait]
 impl Store for DynamoDbStore {
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
-        reads::get(&self.client, request).await
+        reads::get_item(&self.client, request).await
     }
 
     async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
@@ -76,11 +76,11 @@ impl Store for DynamoDbStore {
     }
 
     async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
-        reads::query(&self.client, request).await
+        reads::query_page(&self.client, request).await
     }
 
     async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {
-        reads::scan(&self.client, request).await
+        reads::scan_page(&self.client, request).await
     }
 
     async fn transact_get(&self, request: &TransactGetRequest) -> Result<TransactGetAnswer> {
@@ -88,15 +88,15 @@ impl Store for DynamoDbStore {
     }
 
     async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
-        writes::put(&self.once, request).await
+        writes::put_item(&self.once, request).await
     }
 
     async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
-        writes::update(&self.once, request).await
+        writes::update_item(&self.once, request).await
     }
 
     async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
-        writes::delete(&self.once, request).await
+        writes::delete_item(&self.once, request).await
     }
 
     async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
@@ -108,27 +108,27 @@ impl Store for DynamoDbStore {
     }
 
     async fn create_table(&self, spec: &TableSpec) -> Result<()> {
-        tables::create(&self.client, spec).await
+        tables::create_table(&self.client, spec).await
     }
 
     async fn describe_table(&self, table: &str) -> Result<TableDescription> {
-        tables::describe(&self.client, table).await
+        tables::describe_table(&self.client, table).await
     }
 
     async fn describe_upkeep(&self, table: &str) -> Result<TableUpkeep> {
-        upkeep::describe(&self.client, table).await
+        upkeep::describe_upkeep(&self.client, table).await
     }
 
     async fn delete_table(&self, table: &str) -> Result<()> {
-        tables::delete(&self.client, table).await
+        tables::delete_table(&self.client, table).await
     }
 
     async fn list_tables(&self) -> Result<Vec<String>> {
-        tables::list(&self.client).await
+        tables::list_tables(&self.client).await
     }
 
     async fn update_table(&self, table: &str, change: &TableChange) -> Result<()> {
-        tables::update(&self.client, table, change).await
+        tables::update_table(&self.client, table, change).await
     }
 
     async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {

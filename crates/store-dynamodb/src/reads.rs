@@ -1,6 +1,9 @@
 //! Reads, as the SDK takes and answers them.
 
-use crate::convert::{Counts, SdkItem, consumed, item_from_sdk, item_to_sdk, items_from_sdk, names, values};
+use crate::convert::{
+    Counts, SdkItem, item_from_sdk, item_to_sdk, items_from_sdk, placeholder_names, placeholder_values,
+    reported_consumed,
+};
 use crate::error::{from_build, from_sdk};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
@@ -16,7 +19,7 @@ use std::collections::HashMap;
 /// Capacity is always asked for, per index.
 pub(crate) const CAPACITY: ReturnConsumedCapacity = ReturnConsumedCapacity::Indexes;
 
-pub(crate) async fn get(client: &Client, request: &GetRequest) -> Result<GetAnswer> {
+pub(crate) async fn get_item(client: &Client, request: &GetRequest) -> Result<GetAnswer> {
     let expressions = GetExpressions::new(&request.projection)?;
     let answer = client
         .get_item()
@@ -24,14 +27,14 @@ pub(crate) async fn get(client: &Client, request: &GetRequest) -> Result<GetAnsw
         .set_key(Some(item_to_sdk(&request.key)))
         .consistent_read(request.consistent)
         .set_projection_expression(expressions.projection)
-        .set_expression_attribute_names(names(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
         .return_consumed_capacity(CAPACITY)
         .send()
         .await
         .map_err(from_sdk)?;
     Ok(GetAnswer {
         item: answer.item.map(item_from_sdk).transpose()?,
-        consumed: consumed(Counts::Reads, answer.consumed_capacity),
+        consumed: reported_consumed(Counts::Reads, answer.consumed_capacity),
     })
 }
 
@@ -61,7 +64,7 @@ pub(crate) async fn batch_get(client: &Client, request: &BatchGetRequest) -> Res
             .map(|(table, items)| Ok((table, items_from_sdk(items)?)))
             .collect::<Result<_>>()?,
         unprocessed,
-        consumed: consumed(Counts::Reads, answer.consumed_capacity.into_iter().flatten()),
+        consumed: reported_consumed(Counts::Reads, answer.consumed_capacity.into_iter().flatten()),
     })
 }
 
@@ -70,14 +73,14 @@ fn keys(table: &BatchGetTable) -> Result<KeysAndAttributes> {
     KeysAndAttributes::builder()
         .set_keys(Some(table.keys.iter().map(item_to_sdk).collect()))
         .set_projection_expression(expressions.projection)
-        .set_expression_attribute_names(names(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
         .consistent_read(table.consistent)
         .build()
         .map_err(from_build)
 }
 
-pub(crate) async fn query(client: &Client, request: &QueryRequest) -> Result<PageAnswer> {
-    let expressions = PageExpressions::query(request)?;
+pub(crate) async fn query_page(client: &Client, request: &QueryRequest) -> Result<PageAnswer> {
+    let expressions = PageExpressions::query_expressions(request)?;
     let answer = client
         .query()
         .table_name(&request.table)
@@ -85,8 +88,8 @@ pub(crate) async fn query(client: &Client, request: &QueryRequest) -> Result<Pag
         .set_key_condition_expression(expressions.range)
         .set_filter_expression(expressions.filter)
         .set_projection_expression(expressions.projection)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .scan_index_forward(request.direction == Direction::Ascending)
         .set_limit(limit(request.limit))
         .set_exclusive_start_key(request.start.as_ref().map(item_to_sdk))
@@ -105,16 +108,16 @@ pub(crate) async fn query(client: &Client, request: &QueryRequest) -> Result<Pag
     )
 }
 
-pub(crate) async fn scan(client: &Client, request: &ScanRequest) -> Result<PageAnswer> {
-    let expressions = PageExpressions::scan(request)?;
+pub(crate) async fn scan_page(client: &Client, request: &ScanRequest) -> Result<PageAnswer> {
+    let expressions = PageExpressions::scan_expressions(request)?;
     let answer = client
         .scan()
         .table_name(&request.table)
         .set_index_name(request.index.clone())
         .set_filter_expression(expressions.filter)
         .set_projection_expression(expressions.projection)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .set_limit(limit(request.limit))
         .set_exclusive_start_key(request.start.as_ref().map(item_to_sdk))
         .set_select(expressions.count.then_some(Select::Count))
@@ -146,7 +149,7 @@ fn page(
         count: usize::try_from(count).unwrap_or(0),
         scanned: usize::try_from(scanned).unwrap_or(0),
         last_key: last_key.filter(|key| !key.is_empty()).map(item_from_sdk).transpose()?,
-        consumed: consumed(Counts::Reads, capacity),
+        consumed: reported_consumed(Counts::Reads, capacity),
     })
 }
 
@@ -176,7 +179,7 @@ pub(crate) async fn transact_get(client: &Client, request: &TransactGetRequest) 
     });
     Ok(TransactGetAnswer {
         items: items.collect::<Result<_>>()?,
-        consumed: consumed(Counts::Reads, answer.consumed_capacity.into_iter().flatten()),
+        consumed: reported_consumed(Counts::Reads, answer.consumed_capacity.into_iter().flatten()),
     })
 }
 
@@ -186,7 +189,7 @@ fn transactional_get(get: &TransactGet) -> Result<TransactGetItem> {
         .table_name(&get.table)
         .set_key(Some(item_to_sdk(&get.key)))
         .set_projection_expression(expressions.projection)
-        .set_expression_attribute_names(names(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
         .build()
         .map_err(from_build)?;
     Ok(TransactGetItem::builder().get(get).build())

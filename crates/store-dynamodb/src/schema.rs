@@ -13,7 +13,7 @@ use singlet_store::{
     StreamView, TableDescription, TableSpec, TableStatus,
 };
 
-pub(crate) fn indexes(spec: &TableSpec) -> Result<(Vec<GlobalSecondaryIndex>, Vec<LocalSecondaryIndex>)> {
+pub(crate) fn index_definitions(spec: &TableSpec) -> Result<(Vec<GlobalSecondaryIndex>, Vec<LocalSecondaryIndex>)> {
     let (mut global, mut local) = (Vec::new(), Vec::new());
     for index in &spec.indexes {
         match index.kind {
@@ -22,7 +22,7 @@ pub(crate) fn indexes(spec: &TableSpec) -> Result<(Vec<GlobalSecondaryIndex>, Ve
                     .index_name(&index.name)
                     .set_key_schema(Some(key_schema(&index.key)?))
                     .projection(projection(&index.projection))
-                    .set_provisioned_throughput(throughput(index.billing(spec.billing))?)
+                    .set_provisioned_throughput(provisioned_throughput(index.index_billing(spec.billing))?)
                     .build()
                     .map_err(from_build)?,
             ),
@@ -54,7 +54,7 @@ pub(crate) fn key_schema(key: &KeySchema) -> Result<Vec<KeySchemaElement>> {
     partition.chain(sort).collect()
 }
 
-pub(crate) fn definition(attribute: &KeyAttribute) -> Result<AttributeDefinition> {
+pub(crate) fn attribute_definition(attribute: &KeyAttribute) -> Result<AttributeDefinition> {
     let attribute_type = match attribute.key_type {
         KeyType::String => ScalarAttributeType::S,
         KeyType::Number => ScalarAttributeType::N,
@@ -85,7 +85,7 @@ pub(crate) fn billing_mode(billing: Billing) -> BillingMode {
     }
 }
 
-pub(crate) fn throughput(billing: Billing) -> Result<Option<ProvisionedThroughput>> {
+pub(crate) fn provisioned_throughput(billing: Billing) -> Result<Option<ProvisionedThroughput>> {
     match billing {
         Billing::OnDemand => Ok(None),
         Billing::Provisioned {
@@ -106,7 +106,7 @@ pub(crate) fn added_index(index: &IndexSpec, billing: Billing) -> Result<GlobalS
         .index_name(&index.name)
         .set_key_schema(Some(key_schema(&index.key)?))
         .projection(projection(&index.projection))
-        .set_provisioned_throughput(throughput(index.billing(billing))?)
+        .set_provisioned_throughput(provisioned_throughput(index.index_billing(billing))?)
         .build()
         .map_err(from_build)?;
     Ok(GlobalSecondaryIndexUpdate::builder().create(action).build())
@@ -141,7 +141,7 @@ pub(crate) fn stream_specification(view: StreamView) -> Result<StreamSpecificati
         .map_err(from_build)
 }
 
-pub(crate) fn description(table: SdkTable, ttl: Option<TimeToLiveDescription>) -> Result<TableDescription> {
+pub(crate) fn table_description(table: SdkTable, ttl: Option<TimeToLiveDescription>) -> Result<TableDescription> {
     let definitions = table.attribute_definitions.clone().unwrap_or_default();
     let count = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
     Ok(TableDescription {
@@ -165,7 +165,7 @@ fn described_status(table: &SdkTable) -> TableStatus {
     let is_settled = |status: &IndexStatus| *status == IndexStatus::Active;
     let indexes = table.global_secondary_indexes().iter();
     let mut indexes = indexes.filter_map(|index| index.index_status.as_ref());
-    match table.table_status.as_ref().map_or(TableStatus::Unusable, status) {
+    match table.table_status.as_ref().map_or(TableStatus::Unusable, table_status) {
         TableStatus::Active if !indexes.all(is_settled) => TableStatus::Updating,
         status => status,
     }
@@ -275,7 +275,7 @@ pub(crate) fn changed_index(name: &str, units: IndexUnits) -> Result<GlobalSecon
     };
     let action = UpdateGlobalSecondaryIndexAction::builder()
         .index_name(name)
-        .set_provisioned_throughput(throughput(billing)?)
+        .set_provisioned_throughput(provisioned_throughput(billing)?)
         .build();
     let action = action.map_err(from_build)?;
     Ok(GlobalSecondaryIndexUpdate::builder().update(action).build())
@@ -324,7 +324,7 @@ fn described_stream(stream: Option<&StreamSpecification>) -> Option<StreamView> 
     }
 }
 
-pub(crate) fn status(status: &SdkStatus) -> TableStatus {
+pub(crate) fn table_status(status: &SdkStatus) -> TableStatus {
     match status {
         SdkStatus::Creating => TableStatus::Creating,
         SdkStatus::Active => TableStatus::Active,

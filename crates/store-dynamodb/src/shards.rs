@@ -204,7 +204,7 @@ impl StreamProgress {
     /// Takes up the shards that are listed. A listing may leave a shard out and have it again later: so one that is not read to
     /// its end stays, listed or not; one that is stays for as long as it could be listed; and the parent of a new one is asked for
     /// though it is not listed.
-    pub(crate) fn follow(&mut self, listed: &[Shard], now: i64) {
+    pub(crate) fn follow_listed(&mut self, listed: &[Shard], now: i64) {
         let is_listed = |id: &str| listed.iter().any(|shard| shard.id == id);
         self.shards.retain(|shard| {
             let may_come_back = now.saturating_sub(shard.read_at) < ENDED_SECONDS_MAX;

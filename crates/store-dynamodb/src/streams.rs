@@ -121,7 +121,7 @@ impl StreamReading<'_> {
         };
         progress.is_kept(self.stream, self.now)?;
         if progress.is_to_be_listed(self.now, LIST_SECONDS) {
-            progress.follow(&self.all_shards().await?, self.now);
+            progress.follow_listed(&self.all_shards().await?, self.now);
         }
         let records = self.read_shards(&mut progress, request.limit as usize).await?;
         Ok(page(records, &progress))

@@ -16,12 +16,12 @@ const TABLE_PAUSE_MILLISECONDS_MAX: u64 = 2_000;
 /// The most pages of table names that are read; a page has up to 100.
 const TABLE_PAGES_MAX: usize = 1000;
 
-pub(crate) async fn create(client: &Client, spec: &TableSpec) -> Result<()> {
-    let (global, local) = schema::indexes(spec)?;
+pub(crate) async fn create_table(client: &Client, spec: &TableSpec) -> Result<()> {
+    let (global, local) = schema::index_definitions(spec)?;
     let attributes = spec
         .key_attributes()
         .into_iter()
-        .map(schema::definition)
+        .map(schema::attribute_definition)
         .collect::<Result<Vec<_>>>()?;
     client
         .create_table()
@@ -31,7 +31,7 @@ pub(crate) async fn create(client: &Client, spec: &TableSpec) -> Result<()> {
         .set_global_secondary_indexes((!global.is_empty()).then_some(global))
         .set_local_secondary_indexes((!local.is_empty()).then_some(local))
         .billing_mode(schema::billing_mode(spec.billing))
-        .set_provisioned_throughput(schema::throughput(spec.billing)?)
+        .set_provisioned_throughput(schema::provisioned_throughput(spec.billing)?)
         .set_stream_specification(spec.stream.map(schema::stream_specification).transpose()?)
         .send()
         .await
@@ -43,7 +43,7 @@ pub(crate) async fn create(client: &Client, spec: &TableSpec) -> Result<()> {
     }
 }
 
-pub(crate) async fn describe(client: &Client, table: &str) -> Result<TableDescription> {
+pub(crate) async fn describe_table(client: &Client, table: &str) -> Result<TableDescription> {
     let answer = client
         .describe_table()
         .table_name(table)
@@ -57,15 +57,15 @@ pub(crate) async fn describe(client: &Client, table: &str) -> Result<TableDescri
         .await
         .map_err(from_sdk)?;
     let unknown = || StoreError::unavailable(format!("the endpoint says nothing about table `{table}`"));
-    schema::description(answer.table.ok_or_else(unknown)?, ttl.time_to_live_description)
+    schema::table_description(answer.table.ok_or_else(unknown)?, ttl.time_to_live_description)
 }
 
-pub(crate) async fn delete(client: &Client, table: &str) -> Result<()> {
+pub(crate) async fn delete_table(client: &Client, table: &str) -> Result<()> {
     client.delete_table().table_name(table).send().await.map_err(from_sdk)?;
     wait(client, table, |status| status.is_none()).await
 }
 
-pub(crate) async fn list(client: &Client) -> Result<Vec<String>> {
+pub(crate) async fn list_tables(client: &Client) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let mut start = None;
     for _ in 0..TABLE_PAGES_MAX {
@@ -86,7 +86,7 @@ pub(crate) async fn list(client: &Client) -> Result<Vec<String>> {
 }
 
 pub(crate) async fn update_ttl(client: &Client, table: &str, attribute: Option<&str>) -> Result<()> {
-    let current = describe(client, table).await?.spec.ttl;
+    let current = describe_table(client, table).await?.spec.ttl;
     let Some(change) = TtlChange::between(table, current.as_deref(), attribute)? else {
         return Ok(());
     };
@@ -107,30 +107,33 @@ pub(crate) async fn update_ttl(client: &Client, table: &str, attribute: Option<&
 }
 
 /// Changes a table, and waits until it and its indexes can be used.
-pub(crate) async fn update(client: &Client, table: &str, change: &TableChange) -> Result<()> {
+pub(crate) async fn update_table(client: &Client, table: &str, change: &TableChange) -> Result<()> {
     if let TableChange::Recovery(is_on) = change {
         return upkeep::change_recovery(client, table, *is_on).await;
     }
     let request = client.update_table().table_name(table);
     let request = match change {
         TableChange::AddIndex(index) => {
-            let spec = describe(client, table).await?.spec;
+            let spec = describe_table(client, table).await?.spec;
             let known = spec.key_attributes().into_iter();
             let new = index
                 .key
                 .attributes()
                 .filter(|new| spec.key_attributes().iter().all(|key| key.name != new.name));
-            let definitions = known.chain(new).map(schema::definition).collect::<Result<Vec<_>>>()?;
+            let definitions = known
+                .chain(new)
+                .map(schema::attribute_definition)
+                .collect::<Result<Vec<_>>>()?;
             request
                 .set_attribute_definitions(Some(definitions))
                 .global_secondary_index_updates(schema::added_index(index, spec.billing)?)
         }
         TableChange::RemoveIndex(name) => request.global_secondary_index_updates(schema::removed_index(name)?),
         TableChange::Billing(billing) => {
-            let spec = describe(client, table).await?.spec;
+            let spec = describe_table(client, table).await?.spec;
             request
                 .billing_mode(schema::billing_mode(*billing))
-                .set_provisioned_throughput(schema::throughput(*billing)?)
+                .set_provisioned_throughput(schema::provisioned_throughput(*billing)?)
                 .set_global_secondary_index_updates(schema::first_units(&spec, *billing)?)
         }
         TableChange::IndexUnits(index, units) => {
@@ -145,7 +148,7 @@ pub(crate) async fn update(client: &Client, table: &str, change: &TableChange) -
         let is_active = |status: Option<&IndexStatus>| status == Some(&IndexStatus::Active);
         table.is_some_and(|table| {
             let indexes = table.global_secondary_indexes().iter();
-            table.table_status.as_ref().map(schema::status) == Some(TableStatus::Active)
+            table.table_status.as_ref().map(schema::table_status) == Some(TableStatus::Active)
                 && indexes.map(|index| index.index_status.as_ref()).all(is_active)
         })
     })
@@ -173,7 +176,7 @@ pub(crate) async fn stream_arn(client: &Client, table: &str) -> Result<String> {
 
 /// Looks at a table until its status, or that it is not there, is as wanted.
 async fn wait(client: &Client, table: &str, wanted: impl Fn(Option<TableStatus>) -> bool) -> Result<()> {
-    let status = |table: &SdkTable| table.table_status.as_ref().map(schema::status);
+    let status = |table: &SdkTable| table.table_status.as_ref().map(schema::table_status);
     wait_until(client, table, |table| wanted(table.and_then(status))).await
 }
 

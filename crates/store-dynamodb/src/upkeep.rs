@@ -15,7 +15,7 @@ const UNKNOWN_OPERATION: &str = "UnknownOperationException";
 /// The most pages of tags that are read; a table has up to 50 tags.
 const TAG_PAGES_MAX: usize = 20;
 
-pub(crate) async fn describe(client: &Client, table: &str) -> Result<TableUpkeep> {
+pub(crate) async fn describe_upkeep(client: &Client, table: &str) -> Result<TableUpkeep> {
     Ok(TableUpkeep {
         recovery: recovery(client, table).await?,
         tags: tags(client, table).await?,

@@ -1,6 +1,8 @@
 //! Writes, as the SDK takes and answers them.
 
-use crate::convert::{Counts, SdkItem, consumed, item_from_sdk, item_to_sdk, names, values};
+use crate::convert::{
+    Counts, SdkItem, item_from_sdk, item_to_sdk, placeholder_names, placeholder_values, reported_consumed,
+};
 use crate::error::{from_build, from_sdk};
 use crate::reads::CAPACITY;
 use aws_sdk_dynamodb::Client;
@@ -19,15 +21,15 @@ use std::collections::HashMap;
 /// A failed condition always brings the item that it failed on; it costs nothing more.
 const OLD_IMAGE: ReturnValuesOnConditionCheckFailure = ReturnValuesOnConditionCheckFailure::AllOld;
 
-pub(crate) async fn put(client: &Client, request: &PutRequest) -> Result<WriteAnswer> {
-    let expressions = WriteExpressions::condition(request.condition.as_ref())?;
+pub(crate) async fn put_item(client: &Client, request: &PutRequest) -> Result<WriteAnswer> {
+    let expressions = WriteExpressions::condition_expressions(request.condition.as_ref())?;
     let answer = client
         .put_item()
         .table_name(&request.table)
         .set_item(Some(item_to_sdk(&request.item)))
         .set_condition_expression(expressions.condition)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .set_return_values(request.return_old.then_some(ReturnValue::AllOld))
         .return_values_on_condition_check_failure(OLD_IMAGE)
         .return_consumed_capacity(CAPACITY)
@@ -37,16 +39,16 @@ pub(crate) async fn put(client: &Client, request: &PutRequest) -> Result<WriteAn
     written(answer.attributes, answer.consumed_capacity)
 }
 
-pub(crate) async fn update(client: &Client, request: &UpdateRequest) -> Result<WriteAnswer> {
-    let expressions = WriteExpressions::update(request)?;
+pub(crate) async fn update_item(client: &Client, request: &UpdateRequest) -> Result<WriteAnswer> {
+    let expressions = WriteExpressions::update_expressions(request)?;
     let answer = client
         .update_item()
         .table_name(&request.table)
         .set_key(Some(item_to_sdk(&request.key)))
         .set_update_expression(expressions.update)
         .set_condition_expression(expressions.condition)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .return_values(returned(request.returns))
         .return_values_on_condition_check_failure(OLD_IMAGE)
         .return_consumed_capacity(CAPACITY)
@@ -56,15 +58,15 @@ pub(crate) async fn update(client: &Client, request: &UpdateRequest) -> Result<W
     written(answer.attributes, answer.consumed_capacity)
 }
 
-pub(crate) async fn delete(client: &Client, request: &DeleteRequest) -> Result<WriteAnswer> {
-    let expressions = WriteExpressions::condition(request.condition.as_ref())?;
+pub(crate) async fn delete_item(client: &Client, request: &DeleteRequest) -> Result<WriteAnswer> {
+    let expressions = WriteExpressions::condition_expressions(request.condition.as_ref())?;
     let answer = client
         .delete_item()
         .table_name(&request.table)
         .set_key(Some(item_to_sdk(&request.key)))
         .set_condition_expression(expressions.condition)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .set_return_values(request.return_old.then_some(ReturnValue::AllOld))
         .return_values_on_condition_check_failure(OLD_IMAGE)
         .return_consumed_capacity(CAPACITY)
@@ -80,7 +82,7 @@ fn written(attributes: Option<SdkItem>, capacity: impl IntoIterator<Item = Consu
             .filter(|attributes| !attributes.is_empty())
             .map(item_from_sdk)
             .transpose()?,
-        consumed: consumed(Counts::Writes, capacity),
+        consumed: reported_consumed(Counts::Writes, capacity),
     })
 }
 
@@ -106,7 +108,7 @@ pub(crate) async fn batch_write(client: &Client, request: &BatchWriteRequest) ->
     }
     Ok(BatchWriteAnswer {
         unprocessed,
-        consumed: consumed(Counts::Writes, answer.consumed_capacity.into_iter().flatten()),
+        consumed: reported_consumed(Counts::Writes, answer.consumed_capacity.into_iter().flatten()),
     })
 }
 
@@ -171,13 +173,13 @@ fn action(action: &TransactWrite) -> Result<TransactWriteItem> {
 }
 
 fn transact_put(put: &PutRequest) -> Result<Put> {
-    let expressions = WriteExpressions::condition(put.condition.as_ref())?;
+    let expressions = WriteExpressions::condition_expressions(put.condition.as_ref())?;
     Put::builder()
         .table_name(&put.table)
         .set_item(Some(item_to_sdk(&put.item)))
         .set_condition_expression(expressions.condition)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .return_values_on_condition_check_failure(OLD_IMAGE)
         .build()
         .map_err(from_build)
@@ -190,34 +192,34 @@ fn transact_update(update: &UpdateRequest) -> Result<SdkUpdate> {
         .set_key(Some(item_to_sdk(&update.key)))
         .set_update_expression(expressions.update)
         .set_condition_expression(expressions.condition)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .return_values_on_condition_check_failure(OLD_IMAGE)
         .build()
         .map_err(from_build)
 }
 
 fn transact_delete(delete: &DeleteRequest) -> Result<Delete> {
-    let expressions = WriteExpressions::condition(delete.condition.as_ref())?;
+    let expressions = WriteExpressions::condition_expressions(delete.condition.as_ref())?;
     Delete::builder()
         .table_name(&delete.table)
         .set_key(Some(item_to_sdk(&delete.key)))
         .set_condition_expression(expressions.condition)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .return_values_on_condition_check_failure(OLD_IMAGE)
         .build()
         .map_err(from_build)
 }
 
 fn check(table: &str, key: &Item, condition: &Condition) -> Result<ConditionCheck> {
-    let expressions = WriteExpressions::condition(Some(condition))?;
+    let expressions = WriteExpressions::condition_expressions(Some(condition))?;
     ConditionCheck::builder()
         .table_name(table)
         .set_key(Some(item_to_sdk(key)))
         .set_condition_expression(expressions.condition)
-        .set_expression_attribute_names(names(&expressions.placeholders))
-        .set_expression_attribute_values(values(&expressions.placeholders))
+        .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
+        .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .return_values_on_condition_check_failure(OLD_IMAGE)
         .build()
         .map_err(from_build)

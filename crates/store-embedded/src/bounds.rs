@@ -13,16 +13,16 @@ use crate::words;
 
 /// The keys of a range of a table or an index.
 pub(crate) fn query_span(table: &Table, index: Option<&Index>, range: &KeyRange) -> Result<Span> {
-    let schema = schema(table, index);
+    let schema = place_schema(table, index);
     check_range(schema, range)?;
-    let mut prefix = prefix(table, index);
+    let mut prefix = place_prefix(table, index);
     let partition = schema
         .partition
         .iter()
         .filter_map(|attribute| value_of(&range.partition, attribute));
     layout::put_partition(&mut prefix, partition);
     let Some((last, leading)) = range.sort.split_last() else {
-        return Ok(Span::prefix(prefix));
+        return Ok(Span::with_prefix(prefix));
     };
     for (_, range) in leading {
         if let SortRange::Equal(value) = range {
@@ -33,14 +33,14 @@ pub(crate) fn query_span(table: &Table, index: Option<&Index>, range: &KeyRange)
 }
 
 /// What everything of a table or an index begins with.
-pub(crate) fn prefix(table: &Table, index: Option<&Index>) -> Vec<u8> {
+pub(crate) fn place_prefix(table: &Table, index: Option<&Index>) -> Vec<u8> {
     match index {
         None => layout::of_table(Area::Items, table.number),
         Some(index) => layout::of_index(table.number, index.number),
     }
 }
 
-pub(crate) fn schema<'a>(table: &'a Table, index: Option<&'a Index>) -> &'a KeySchema {
+pub(crate) fn place_schema<'a>(table: &'a Table, index: Option<&'a Index>) -> &'a KeySchema {
     index.map_or(&table.spec.key, |index| &index.spec.key)
 }
 
@@ -50,7 +50,7 @@ fn value_of<'r>(values: &'r [(String, Value)], attribute: &KeyAttribute) -> Opti
 }
 
 fn sort_span(prefix: Vec<u8>, range: &SortRange) -> Span {
-    let whole = Span::prefix(prefix.clone());
+    let whole = Span::with_prefix(prefix.clone());
     let at = |value: &Value| {
         let mut key = prefix.clone();
         put_key_value(&mut key, value);
@@ -59,7 +59,7 @@ fn sort_span(prefix: Vec<u8>, range: &SortRange) -> Span {
     // A value of an index key is followed by the key of the item: above it is what comes after all that begin with it.
     let above = |value: &Value| after_prefix(at(value));
     match range {
-        SortRange::Equal(value) => Span::prefix(at(value)),
+        SortRange::Equal(value) => Span::with_prefix(at(value)),
         SortRange::Less(value) => Span {
             to: Some(at(value)),
             ..whole
@@ -83,7 +83,7 @@ fn sort_span(prefix: Vec<u8>, range: &SortRange) -> Span {
         SortRange::BeginsWith(start) => {
             let mut key = prefix.clone();
             put_key_prefix(&mut key, start);
-            Span::prefix(key)
+            Span::with_prefix(key)
         }
     }
 }
@@ -91,7 +91,7 @@ fn sort_span(prefix: Vec<u8>, range: &SortRange) -> Span {
 fn check_range(schema: &KeySchema, range: &KeyRange) -> Result<()> {
     let (given, defined) = (range.partition.len() + range.sort.len(), schema.attributes().count());
     if given > defined {
-        return Err(words::invalid(format!(
+        return Err(words::invalid_request(format!(
             "The number of query conditions ({given}) exceeds the number of key attributes defined in the schema ({defined})"
         )));
     }
@@ -99,7 +99,7 @@ fn check_range(schema: &KeySchema, range: &KeyRange) -> Result<()> {
     check_sort(schema, range)?;
     for attribute in schema.attributes() {
         for value in values_of(range, &attribute.name) {
-            if !attribute.key_type.takes(value) {
+            if !attribute.key_type.takes_value(value) {
                 return Err(words::invalid_values(
                     "Condition parameter type does not match schema type",
                 ));
@@ -122,10 +122,10 @@ fn check_partition(schema: &KeySchema, range: &KeyRange) -> Result<()> {
         .collect();
     match missing.as_slice() {
         [] => Ok(()),
-        [only] if schema.partition.len() == 1 && schema.sort.len() <= 1 => Err(words::invalid(format!(
+        [only] if schema.partition.len() == 1 && schema.sort.len() <= 1 => Err(words::invalid_request(format!(
             "Query condition missed key schema element: {only}"
         ))),
-        several => Err(words::invalid(format!(
+        several => Err(words::invalid_request(format!(
             "HASH key attributes {} must have equality conditions specified in the query",
             several.join(", ")
         ))),
@@ -143,7 +143,7 @@ fn check_sort(schema: &KeySchema, range: &KeyRange) -> Result<()> {
     if !named.all(is_key) {
         let missed = schema.sort.iter().find(|attribute| given(attribute).is_none());
         let missed = missed.map_or("", |attribute| attribute.name.as_str());
-        return Err(words::invalid(format!(
+        return Err(words::invalid_request(format!(
             "Query condition missed key schema element: {missed}"
         )));
     }
@@ -156,7 +156,7 @@ fn check_sort(schema: &KeySchema, range: &KeyRange) -> Result<()> {
             .collect();
         if !missing.is_empty() {
             let last = schema.sort.get(last).map_or("", |attribute| attribute.name.as_str());
-            return Err(words::invalid(format!(
+            return Err(words::invalid_request(format!(
                 "RANGE key attributes {} must have equality conditions specified in the query because a condition is present on \
                  key attribute {last}",
                 missing.join(", ")
@@ -183,7 +183,7 @@ fn check_sort(schema: &KeySchema, range: &KeyRange) -> Result<()> {
 fn check_operands(schema: &KeySchema, name: &str, range: &SortRange) -> Result<()> {
     match range {
         SortRange::Between(low, high) if low.type_name() == high.type_name() && low > high => {
-            Err(words::invalid(format!(
+            Err(words::invalid_request(format!(
                 "Invalid KeyConditionExpression: The BETWEEN operator requires upper bound to be greater than or equal to lower \
                  bound; lower bound operand: AttributeValue: {}, upper bound operand: AttributeValue: {}",
                 value_shown(low),
@@ -194,7 +194,7 @@ fn check_operands(schema: &KeySchema, name: &str, range: &SortRange) -> Result<(
             let key_type = schema.sort.iter().find(|attribute| attribute.name == name);
             let is_number = key_type.is_some_and(|attribute| attribute.key_type == KeyType::Number);
             if is_number || !matches!(start, Value::S(_) | Value::B(_)) {
-                return Err(words::invalid(format!(
+                return Err(words::invalid_request(format!(
                     "Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: \
                      begins_with, operand type: {}",
                     start.type_name()
@@ -230,7 +230,7 @@ fn values_of<'r>(range: &'r KeyRange, name: &str) -> Vec<&'r Value> {
 
 /// Where a page goes on, if that is a place of the table or the index.
 pub(crate) fn start_position(table: &Table, index: Option<&Index>, start: &Item) -> Result<Vec<u8>> {
-    let invalid = || words::invalid("The provided starting key is invalid");
+    let invalid = || words::invalid_request("The provided starting key is invalid");
     let mut names: Vec<&KeyAttribute> = table.spec.key.attributes().collect();
     for attribute in index.into_iter().flat_map(|index| index.spec.key.attributes()) {
         if !names.iter().any(|known| known.name == attribute.name) {
@@ -243,13 +243,13 @@ pub(crate) fn start_position(table: &Table, index: Option<&Index>, start: &Item)
     for attribute in names {
         let value = start
             .get(&attribute.name)
-            .filter(|value| attribute.key_type.takes(value));
+            .filter(|value| attribute.key_type.takes_value(value));
         let value = value.ok_or_else(invalid)?;
         if is_empty(value) {
             return Err(words::empty_key(&attribute.name, value));
         }
     }
-    Ok(entry::position(table, index, start))
+    Ok(entry::entry_position(table, index, start))
 }
 
 /// Refuses a start that the range could not have given.
@@ -263,14 +263,14 @@ pub(crate) fn check_start(
     if span.contains(position) {
         return Ok(());
     }
-    let schema = schema(table, index);
-    let mut partition = prefix(table, index);
+    let schema = place_schema(table, index);
+    let mut partition = place_prefix(table, index);
     let values = schema
         .partition
         .iter()
         .filter_map(|attribute| value_of(&range.partition, attribute));
     layout::put_partition(&mut partition, values);
-    Err(words::invalid(if position.starts_with(&partition) {
+    Err(words::invalid_request(if position.starts_with(&partition) {
         "The provided starting key does not match the range key predicate"
     } else if !range.sort.is_empty() {
         "The query can return at most one row and cannot be restarted"

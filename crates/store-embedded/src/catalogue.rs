@@ -14,7 +14,7 @@ use singlet_item::{Item, Value};
 use singlet_keyspace::Draft;
 use singlet_store::{IndexKind, IndexSpec, KeyAttribute, Result, TableSpec};
 
-use crate::codec::{Reader, damaged};
+use crate::codec::{Reader, damaged_data};
 use crate::layout::{self, Area, IndexNumber, TableNumber};
 use crate::order;
 use crate::view::{View, from_space};
@@ -81,7 +81,7 @@ impl Index {
     }
 
     /// Whether its entries have an attribute.
-    pub(crate) fn projects(&self, name: &str) -> bool {
+    pub(crate) fn projects_attribute(&self, name: &str) -> bool {
         match &self.kept {
             None => true,
             Some(kept) => kept.binary_search_by(|kept| kept.as_str().cmp(name)).is_ok(),
@@ -91,11 +91,11 @@ impl Index {
 
 impl Table {
     /// The partition attribute of the table's key.
-    pub(crate) fn partition(&self) -> &[KeyAttribute] {
+    pub(crate) fn partition_key(&self) -> &[KeyAttribute] {
         &self.spec.key.partition
     }
 
-    pub(crate) fn sort(&self) -> &[KeyAttribute] {
+    pub(crate) fn sort_key(&self) -> &[KeyAttribute] {
         &self.spec.key.sort
     }
 
@@ -107,9 +107,9 @@ impl Table {
     /// [`Table::item_key`] of values that are asked for by their names.
     pub(crate) fn item_key_of<'v>(&self, value_of: impl Fn(&str) -> Option<&'v Value>) -> Vec<u8> {
         let mut key = layout::of_table(Area::Items, self.number);
-        let partition = self.partition().iter();
+        let partition = self.partition_key().iter();
         layout::put_partition(&mut key, partition.filter_map(|attribute| value_of(&attribute.name)));
-        for attribute in self.sort() {
+        for attribute in self.sort_key() {
             let Some(value) = value_of(&attribute.name) else { break };
             order::put_key_value(&mut key, value);
         }
@@ -123,8 +123,8 @@ impl Table {
     /// Keeps the table in the space.
     pub(crate) fn store(&self, catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<()> {
         catalogue.changes_with(draft);
-        let key = layout::named(Area::Tables, &self.spec.name);
-        draft.put(key, stored::encode(self)).map_err(from_space)
+        let key = layout::named_key(Area::Tables, &self.spec.name);
+        draft.put_row(key, stored::encode_table(self)).map_err(from_space)
     }
 }
 
@@ -148,10 +148,10 @@ struct Known {
 impl Catalogue {
     /// A table in a state; refused, if it is not there.
     pub(crate) fn table(&self, view: &impl View, name: &str) -> Result<Arc<Table>> {
-        self.find(view, name)?.ok_or_else(words::no_table)
+        self.find_table(view, name)?.ok_or_else(words::no_table)
     }
 
-    pub(crate) fn find(&self, view: &impl View, name: &str) -> Result<Option<Arc<Table>>> {
+    pub(crate) fn find_table(&self, view: &impl View, name: &str) -> Result<Option<Arc<Table>>> {
         let as_of = view.last_commit();
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         // Loaded after what is known was locked: a change that whoever noted it had seen is seen here.
@@ -163,10 +163,10 @@ impl Catalogue {
             return Ok(Some(Arc::clone(&known.table)));
         }
         drop(known);
-        let Some(bytes) = view.value(&layout::named(Area::Tables, name))? else {
+        let Some(bytes) = view.value(&layout::named_key(Area::Tables, name))? else {
             return Ok(None);
         };
-        let table = stored::decode(&bytes)?;
+        let table = stored::decode_table(&bytes)?;
         Ok(Some(self.note(name, as_of, table)))
     }
 
@@ -197,7 +197,7 @@ impl Catalogue {
     }
 
     /// A table that went is not kept in memory.
-    pub(crate) fn forget(&self, name: &str) {
+    pub(crate) fn forget_table(&self, name: &str) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.remove(name);
     }
@@ -209,16 +209,17 @@ pub(crate) fn all_tables(view: &impl View) -> Result<Vec<Table>> {
         layout::all_of(Area::Tables).bounds(),
         singlet_keyspace::Direction::Forward,
     );
-    rows.map(|row| stored::decode(&row.map_err(from_space)?.1)).collect()
+    rows.map(|row| stored::decode_table(&row.map_err(from_space)?.1))
+        .collect()
 }
 
 /// A table as it is kept.
 pub(crate) fn decode_table(bytes: &[u8]) -> Result<Table> {
-    stored::decode(bytes)
+    stored::decode_table(bytes)
 }
 
 /// The names of all tables, sorted.
-pub(crate) fn names(view: &impl View) -> Result<Vec<String>> {
+pub(crate) fn table_names(view: &impl View) -> Result<Vec<String>> {
     let rows = view.rows(
         layout::all_of(Area::Tables).bounds(),
         singlet_keyspace::Direction::Forward,
@@ -226,21 +227,25 @@ pub(crate) fn names(view: &impl View) -> Result<Vec<String>> {
     rows.map(|row| {
         let (key, _) = row.map_err(from_space)?;
         let name = key.get(1..).unwrap_or_default();
-        String::from_utf8(name.to_vec()).map_err(|_| damaged("the name of a table"))
+        String::from_utf8(name.to_vec()).map_err(|_| damaged_data("the name of a table"))
     })
     .collect()
 }
 
 /// A number for a new table.
 pub(crate) fn next_table(draft: &mut Draft<'_>) -> Result<TableNumber> {
-    let key = layout::named(Area::Format, "next table");
+    let key = layout::named_key(Area::Format, "next table");
     let next = match draft.value(&key)? {
         None => 1,
-        Some(bytes) => u32::try_from(Reader::new(&bytes).varint()?).map_err(|_| damaged("the number of tables"))?,
+        Some(bytes) => {
+            u32::try_from(Reader::new(&bytes).read_varint()?).map_err(|_| damaged_data("the number of tables"))?
+        }
     };
-    let after = next.checked_add(1).ok_or_else(|| damaged("the number of tables"))?;
+    let after = next
+        .checked_add(1)
+        .ok_or_else(|| damaged_data("the number of tables"))?;
     let mut bytes = Vec::new();
     crate::codec::put_varint(&mut bytes, u128::from(after));
-    draft.put(key, bytes).map_err(from_space)?;
+    draft.put_row(key, bytes).map_err(from_space)?;
     Ok(next)
 }

@@ -25,7 +25,7 @@ pub(crate) fn check_key_values<'v>(
         return Err(words::key_does_not_match());
     }
     for attribute in schema.attributes() {
-        let Some(value) = value_of(&attribute.name).filter(|value| attribute.key_type.takes(value)) else {
+        let Some(value) = value_of(&attribute.name).filter(|value| attribute.key_type.takes_value(value)) else {
             return Err(words::key_does_not_match());
         };
         if is_empty(value) {
@@ -51,10 +51,10 @@ pub(crate) fn check_put(table: &Table, item: &Item) -> Result<usize> {
         let name = &attribute.name;
         match item.get(name) {
             None => return Err(words::invalid_values(format!("Missing the key {name} in the item"))),
-            Some(value) if !attribute.key_type.takes(value) => {
+            Some(value) if !attribute.key_type.takes_value(value) => {
                 return Err(words::invalid_values(format!(
                     "Type mismatch for key {name} expected: {} actual: {}",
-                    attribute.key_type.letter(),
+                    attribute.key_type.type_letter(),
                     value.type_name()
                 )));
             }
@@ -98,7 +98,7 @@ pub(crate) fn check_values(item: &Item) -> Result<()> {
 
 fn check_name(name: &str) -> Result<()> {
     match name.is_empty() {
-        true => Err(words::invalid("Empty attribute name")),
+        true => Err(words::invalid_request("Empty attribute name")),
         false => Ok(()),
     }
 }
@@ -106,7 +106,7 @@ fn check_name(name: &str) -> Result<()> {
 /// Refuses a value of an expression that no item has.
 pub(crate) fn check_given(value: &Value) -> Result<()> {
     check_value(value, 1).map_err(|error| {
-        words::invalid(format!(
+        words::invalid_request(format!(
             "ExpressionAttributeValues contains invalid value: {}",
             error.message()
         ))
@@ -120,7 +120,7 @@ fn check_value(value: &Value, level: usize) -> Result<()> {
         Value::Ns(members) if members.is_empty() => empty_set("An number set  may not be empty"),
         Value::Bs(members) if members.is_empty() => empty_set("Binary sets should not be empty"),
         Value::L(_) | Value::M(_) if level >= NESTING_LEVELS_MAX => {
-            Err(words::invalid("Nesting Levels have exceeded supported limits"))
+            Err(words::invalid_request("Nesting Levels have exceeded supported limits"))
         }
         Value::L(elements) => elements.iter().try_for_each(|element| check_value(element, level + 1)),
         Value::M(entries) => entries.iter().try_for_each(|(name, entry)| {
@@ -173,10 +173,10 @@ fn check_index_keys(table: &Table, old: Option<&Item>, new: &Item) -> Result<()>
                 continue;
             }
             touched = true;
-            if !attribute.key_type.takes(value) {
+            if !attribute.key_type.takes_value(value) {
                 return Err(words::invalid_values(format!(
                     "Type mismatch for Index Key {name} Expected: {} Actual: {} IndexName: {}",
-                    attribute.key_type.letter(),
+                    attribute.key_type.type_letter(),
                     value.type_name(),
                     index.name
                 )));

@@ -39,7 +39,7 @@ impl Entry {
                 size_bytes: item.size_bytes(),
             }));
         }
-        let projected = item.project(|name| index.projects(name))?;
+        let projected = item.project_bytes(|name| index.projects_attribute(name))?;
         Ok(Some(Self {
             key,
             size_bytes: RawItem::new(&projected)?.size_bytes(),
@@ -55,10 +55,10 @@ fn entry_key(table: &Table, index: &Index, item: RawItem<'_>) -> Result<Option<V
     let Some(sort) = key_values(&index.spec.key.sort, item)? else {
         return Ok(None);
     };
-    let Some(own_partition) = key_values(table.partition(), item)? else {
+    let Some(own_partition) = key_values(table.partition_key(), item)? else {
         return Ok(None);
     };
-    let Some(own_sort) = key_values(table.sort(), item)? else {
+    let Some(own_sort) = key_values(table.sort_key(), item)? else {
         return Ok(None);
     };
     let mut key = layout::of_index(table.number, index.number);
@@ -76,8 +76,8 @@ fn key_values(attributes: &[KeyAttribute], item: RawItem<'_>) -> Result<Option<V
         let Some(value) = item.get(&attribute.name)? else {
             return Ok(None);
         };
-        let value = value.decode()?;
-        if !attribute.key_type.takes(&value) || is_empty(&value) {
+        let value = value.decode_value()?;
+        if !attribute.key_type.takes_value(&value) || is_empty(&value) {
             return Ok(None);
         }
         values.push(value);
@@ -86,7 +86,7 @@ fn key_values(attributes: &[KeyAttribute], item: RawItem<'_>) -> Result<Option<V
 }
 
 /// Where a page goes on after an item, by the attributes of its keys.
-pub(crate) fn position(table: &Table, index: Option<&Index>, start: &Item) -> Vec<u8> {
+pub(crate) fn entry_position(table: &Table, index: Option<&Index>, start: &Item) -> Vec<u8> {
     let Some(index) = index else {
         return table.item_key(start);
     };
@@ -97,14 +97,14 @@ pub(crate) fn position(table: &Table, index: Option<&Index>, start: &Item) -> Ve
         partition.iter().filter_map(|attribute| start.get(&attribute.name)),
     );
     layout::put_values(&mut key, &index.spec.key.sort, start);
-    layout::put_values(&mut key, table.partition(), start);
-    layout::put_values(&mut key, table.sort(), start);
+    layout::put_values(&mut key, table.partition_key(), start);
+    layout::put_values(&mut key, table.sort_key(), start);
     key
 }
 
 /// Changes an index as its item changed. Gives what it costs.
-pub(crate) fn replace(draft: &mut Draft<'_>, before: Option<Entry>, after: Option<Entry>) -> Result<IndexWrite> {
-    let mut put = |entry: Entry| draft.put(entry.key, entry.bytes).map_err(from_space);
+pub(crate) fn replace_entry(draft: &mut Draft<'_>, before: Option<Entry>, after: Option<Entry>) -> Result<IndexWrite> {
+    let mut put = |entry: Entry| draft.put_row(entry.key, entry.bytes).map_err(from_space);
     Ok(match (before, after) {
         (None, None) => IndexWrite::Absent,
         (Some(before), Some(after)) if before == after => IndexWrite::Unchanged,
@@ -114,7 +114,7 @@ pub(crate) fn replace(draft: &mut Draft<'_>, before: Option<Entry>, after: Optio
             IndexWrite::Added { after_bytes }
         }
         (Some(before), None) => {
-            draft.delete(before.key).map_err(from_space)?;
+            draft.delete_row(before.key).map_err(from_space)?;
             IndexWrite::Removed {
                 before_bytes: before.size_bytes,
             }
@@ -129,7 +129,7 @@ pub(crate) fn replace(draft: &mut Draft<'_>, before: Option<Entry>, after: Optio
                 });
             }
             put(after)?;
-            draft.delete(before.key).map_err(from_space)?;
+            draft.delete_row(before.key).map_err(from_space)?;
             IndexWrite::Moved {
                 before_bytes,
                 after_bytes,

@@ -8,7 +8,7 @@ use singlet_keyspace::{Direction, Draft};
 use singlet_store::Result;
 
 use crate::catalogue::Table;
-use crate::codec::{RawItem, damaged};
+use crate::codec::{RawItem, damaged_data};
 use crate::layout::{self, Area, Span, TABLE_PREFIX_BYTES};
 use crate::stream::Moment;
 use crate::view::{View, from_space};
@@ -26,7 +26,7 @@ pub(crate) fn expires_at(table: &Table, item: Option<&Arc<[u8]>>) -> Result<Opti
 }
 
 /// Keeps the time of an item that changed.
-pub(crate) fn replace(
+pub(crate) fn replace_expiry(
     draft: &mut Draft<'_>,
     table: &Table,
     key: &[u8],
@@ -39,7 +39,7 @@ pub(crate) fn replace(
     }
     if let Some(at) = before {
         draft
-            .delete(layout::expiry(table.number, at, key))
+            .delete_row(layout::expiry_key(table.number, at, key))
             .map_err(from_space)?;
     }
     enter(draft, table, key, after)
@@ -48,14 +48,14 @@ pub(crate) fn replace(
 fn enter(draft: &mut Draft<'_>, table: &Table, key: &[u8], at: Option<u64>) -> Result<()> {
     match at {
         Some(at) => draft
-            .put(layout::expiry(table.number, at, key), [].as_slice())
+            .put_row(layout::expiry_key(table.number, at, key), [].as_slice())
             .map_err(from_space),
         None => Ok(()),
     }
 }
 
 /// Enters the time of an item that was there before times were kept.
-pub(crate) fn build(draft: &mut Draft<'_>, table: &Table, key: &[u8], item: &Arc<[u8]>) -> Result<()> {
+pub(crate) fn build_expiry(draft: &mut Draft<'_>, table: &Table, key: &[u8], item: &Arc<[u8]>) -> Result<()> {
     let at = expires_at(table, Some(item))?;
     enter(draft, table, key, at)
 }
@@ -64,7 +64,7 @@ pub(crate) fn build(draft: &mut Draft<'_>, table: &Table, key: &[u8], item: &Arc
 fn past(table: &Table, now_seconds: u64) -> Span {
     Span {
         from: layout::of_table(Area::Expiries, table.number),
-        to: Some(layout::expiry(table.number, now_seconds, &[])),
+        to: Some(layout::expiry_key(table.number, now_seconds, &[])),
     }
 }
 
@@ -89,7 +89,7 @@ impl Sweep {
     fn span(&self, table: &Table) -> Span {
         let past = past(table, self.now_seconds);
         match &self.after {
-            Some(key) => past.after(key),
+            Some(key) => past.after_key(key),
             None => past,
         }
     }
@@ -101,7 +101,7 @@ impl Sweep {
 }
 
 /// Deletes some items that expired; how many.
-pub(crate) fn sweep(
+pub(crate) fn sweep_expired(
     draft: &mut Draft<'_>,
     table: &Table,
     sweep: &mut Sweep,
@@ -118,11 +118,14 @@ pub(crate) fn sweep(
     for expiry in found {
         let within = expiry
             .get(TABLE_PREFIX_BYTES + size_of::<u64>()..)
-            .ok_or_else(|| damaged("an expiry"))?;
+            .ok_or_else(|| damaged_data("an expiry"))?;
         let mut key = layout::of_table(Area::Items, table.number);
         key.extend_from_slice(within);
         // Times are kept with every change, so that this one is the item's.
-        let old = draft.value(&key)?.ok_or_else(|| damaged("an expiry"))?.into_shared();
+        let old = draft
+            .value(&key)?
+            .ok_or_else(|| damaged_data("an expiry"))?
+            .into_shared();
         let item = RawItem::new(&old)?;
         let collection = collection(table, item)?;
         let change = ItemChange {
@@ -134,7 +137,7 @@ pub(crate) fn sweep(
             sizes: (Some(item.size_bytes()), None),
         };
         // What expires is deleted without charge.
-        change.apply(draft, None, moment, true)?;
+        change.apply_change(draft, None, moment, true)?;
         deleted += 1;
         sweep.after = Some(expiry);
     }
@@ -147,9 +150,9 @@ fn collection(table: &Table, item: RawItem<'_>) -> Result<Option<Vec<u8>>> {
     }
     let mut key = layout::of_table(Area::Collections, table.number);
     let mut values = Vec::new();
-    for attribute in table.partition() {
-        let value = item.get(&attribute.name)?.ok_or_else(|| damaged("an item"))?;
-        values.push(value.decode()?);
+    for attribute in table.partition_key() {
+        let value = item.get(&attribute.name)?.ok_or_else(|| damaged_data("an item"))?;
+        values.push(value.decode_value()?);
     }
     layout::put_partition(&mut key, &values);
     Ok(Some(key))

@@ -22,7 +22,7 @@ const DEPTH_MAX: usize = 30;
 pub(crate) fn check_condition(parameter: &str, condition: &Condition) -> Result<()> {
     let mut length = Length::default();
     if !(length.condition(condition, 0) && length.is_short()) {
-        Renderer::new().condition(condition)?;
+        Renderer::new().condition_text(condition)?;
     }
     // Of bounded depth: it has a bounded number of operators.
     check_operators(parameter, condition)
@@ -50,14 +50,14 @@ fn check_operators(parameter: &str, condition: &Condition) -> Result<()> {
 }
 
 fn malformed(parameter: &str) -> impl Fn(Malformed) -> StoreError {
-    move |malformed| words::invalid(format!("Invalid {parameter}: {malformed}"))
+    move |malformed| words::invalid_request(format!("Invalid {parameter}: {malformed}"))
 }
 
 pub(crate) fn check_projection(paths: &[Path]) -> Result<()> {
     let mut length = Length::default();
     paths.iter().for_each(|path| length.path(path));
     if !length.is_short() {
-        Renderer::new().projection(paths)?;
+        Renderer::new().projection_text(paths)?;
     }
     well_formed::check_distinct(paths.iter()).map_err(malformed("ProjectionExpression"))
 }
@@ -66,7 +66,7 @@ pub(crate) fn check_update(update: &Update) -> Result<()> {
     let mut length = Length::default();
     let short = length.update(update);
     if !(short && length.is_short()) {
-        Renderer::new().update(update)?;
+        Renderer::new().update_text(update)?;
     }
     let malformed = malformed("UpdateExpression");
     for (_, value) in &update.set {
@@ -169,7 +169,7 @@ impl Length {
 
     fn path(&mut self, path: &Path) {
         self.bytes += PLACEHOLDER_BYTES;
-        for segment in path.segments() {
+        for segment in path.inner_segments() {
             self.bytes += match segment {
                 Segment::Key(_) => PLACEHOLDER_BYTES,
                 // Any index with its brackets.

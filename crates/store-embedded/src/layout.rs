@@ -65,7 +65,7 @@ pub(crate) struct Span {
 
 impl Span {
     /// All keys that begin so.
-    pub(crate) fn prefix(prefix: Vec<u8>) -> Self {
+    pub(crate) fn with_prefix(prefix: Vec<u8>) -> Self {
         Self {
             to: after_prefix(prefix.clone()),
             from: prefix,
@@ -82,7 +82,7 @@ impl Span {
     }
 
     /// What comes after a key.
-    pub(crate) fn after(&self, key: &[u8]) -> Self {
+    pub(crate) fn after_key(&self, key: &[u8]) -> Self {
         let mut from = key.to_vec();
         from.push(0);
         Self {
@@ -92,7 +92,7 @@ impl Span {
     }
 
     /// What comes before a key.
-    pub(crate) fn before(&self, key: &[u8]) -> Self {
+    pub(crate) fn before_key(&self, key: &[u8]) -> Self {
         let to = match &self.to {
             Some(to) if to.as_slice() < key => to.clone(),
             _ => key.to_vec(),
@@ -118,7 +118,7 @@ pub(crate) fn of_index(table: TableNumber, index: IndexNumber) -> Vec<u8> {
     key
 }
 
-pub(crate) fn named(area: Area, name: &str) -> Vec<u8> {
+pub(crate) fn named_key(area: Area, name: &str) -> Vec<u8> {
     let mut key = vec![area as u8];
     key.extend_from_slice(name.as_bytes());
     key
@@ -126,11 +126,11 @@ pub(crate) fn named(area: Area, name: &str) -> Vec<u8> {
 
 /// Everything in an area.
 pub(crate) fn all_of(area: Area) -> Span {
-    Span::prefix(vec![area as u8])
+    Span::with_prefix(vec![area as u8])
 }
 
 /// A change: the number of its commit and its place within.
-pub(crate) fn change(table: TableNumber, commit: u64, place: u32) -> Vec<u8> {
+pub(crate) fn change_key(table: TableNumber, commit: u64, place: u32) -> Vec<u8> {
     let mut key = of_table(Area::Changes, table);
     key.extend_from_slice(&commit.to_be_bytes());
     key.extend_from_slice(&place.to_be_bytes());
@@ -138,7 +138,7 @@ pub(crate) fn change(table: TableNumber, commit: u64, place: u32) -> Vec<u8> {
 }
 
 /// An item that expires: its time, and the key of the item without its first bytes.
-pub(crate) fn expiry(table: TableNumber, at_seconds: u64, item_key: &[u8]) -> Vec<u8> {
+pub(crate) fn expiry_key(table: TableNumber, at_seconds: u64, item_key: &[u8]) -> Vec<u8> {
     let mut key = of_table(Area::Expiries, table);
     key.extend_from_slice(&at_seconds.to_be_bytes());
     key.extend_from_slice(within_table(item_key));
@@ -191,7 +191,7 @@ fn partition_hash(bytes: &[u8]) -> u32 {
 }
 
 /// The partitions of one part of a scan, under a prefix.
-pub(crate) fn segment(prefix: &[u8], index: u32, total: u32) -> Span {
+pub(crate) fn segment_span(prefix: &[u8], index: u32, total: u32) -> Span {
     let edge = |part: u64| {
         let hash = (part << 32).div_ceil(u64::from(total.max(1)));
         u32::try_from(hash).ok().map(|hash| {
@@ -200,7 +200,7 @@ pub(crate) fn segment(prefix: &[u8], index: u32, total: u32) -> Span {
             key
         })
     };
-    let whole = Span::prefix(prefix.to_vec());
+    let whole = Span::with_prefix(prefix.to_vec());
     Span {
         from: edge(u64::from(index)).unwrap_or(whole.from),
         to: edge(u64::from(index) + 1).or(whole.to),
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn segments_meet_and_cover_everything() {
         for total in [1, 2, 3, 7, 1000] {
-            let whole = Span::prefix(vec![4, 0]);
+            let whole = Span::with_prefix(vec![4, 0]);
             let mut end = Some(vec![4, 0, 0, 0, 0, 0]);
             for index in 0..total {
-                let span = segment(&[4, 0], index, total);
+                let span = segment_span(&[4, 0], index, total);
                 assert_eq!(Some(&span.from), end.as_ref(), "{index} of {total}");
                 end = span.to;
             }
@@ -227,11 +227,11 @@ mod tests {
 
     #[test]
     fn spans_are_cut_at_a_key() {
-        let span = Span::prefix(vec![1]);
+        let span = Span::with_prefix(vec![1]);
         assert!(span.contains(&[1]) && span.contains(&[1, 255]) && !span.contains(&[2]));
-        assert!(!span.after(&[1, 5]).contains(&[1, 5]) && span.after(&[1, 5]).contains(&[1, 5, 0]));
-        assert!(!span.before(&[1, 5]).contains(&[1, 5]) && span.before(&[1, 5]).contains(&[1, 4, 9]));
-        assert_eq!(span.after(&[0]), span);
-        assert_eq!(span.before(&[9]), span);
+        assert!(!span.after_key(&[1, 5]).contains(&[1, 5]) && span.after_key(&[1, 5]).contains(&[1, 5, 0]));
+        assert!(!span.before_key(&[1, 5]).contains(&[1, 5]) && span.before_key(&[1, 5]).contains(&[1, 4, 9]));
+        assert_eq!(span.after_key(&[0]), span);
+        assert_eq!(span.before_key(&[9]), span);
     }
 }

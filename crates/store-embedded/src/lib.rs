@@ -129,7 +129,7 @@ impl EmbeddedStore {
 
     fn on(space: Keyspace, is_in_folder: bool) -> Result<Self> {
         let store = Self::unprepared(space, is_in_folder);
-        store.prepare()?;
+        store.prepare_space()?;
         Ok(store)
     }
 
@@ -178,12 +178,12 @@ impl EmbeddedStore {
     }
 
     async fn read_page(&self, snapshot: Snapshot, mut page: Page) -> Result<PageAnswer> {
-        if page.advance(&snapshot, page.short_step())? {
-            return page.answer();
+        if page.advance_page(&snapshot, page.short_step())? {
+            return page.page_answer();
         }
         blocking(move || {
-            page.advance(&snapshot, Step::WHOLE)?;
-            page.answer()
+            page.advance_page(&snapshot, Step::WHOLE)?;
+            page.page_answer()
         })
         .await
     }
@@ -228,7 +228,7 @@ impl fmt::Debug for EmbeddedStore {
 #[async_trait]
 impl Store for EmbeddedStore {
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
-        reads::get(self.catalogue(), &self.snapshot(), request)
+        reads::get_item(self.catalogue(), &self.snapshot(), request)
     }
 
     fn gives_at_once(&self) -> bool {
@@ -248,13 +248,13 @@ impl Store for EmbeddedStore {
 
     async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
         let snapshot = self.snapshot();
-        let page = Page::query(self.catalogue(), &snapshot, request)?;
+        let page = Page::query_page(self.catalogue(), &snapshot, request)?;
         self.read_page(snapshot, page).await
     }
 
     async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {
         let snapshot = self.snapshot();
-        let page = Page::scan(self.catalogue(), &snapshot, request)?;
+        let page = Page::scan_page(self.catalogue(), &snapshot, request)?;
         self.read_page(snapshot, page).await
     }
 
@@ -298,19 +298,19 @@ impl Store for EmbeddedStore {
     async fn create_table(&self, spec: &TableSpec) -> Result<()> {
         let spec = spec.clone();
         self.commit(0, move |catalogue, draft, now| {
-            tables::create(catalogue, draft, &spec, Moment::new(now))
+            tables::create_table(catalogue, draft, &spec, Moment::new(now))
         })
         .await
     }
 
     async fn describe_table(&self, table: &str) -> Result<TableDescription> {
-        tables::describe(self.catalogue(), &self.snapshot(), table)
+        tables::describe_table(self.catalogue(), &self.snapshot(), table)
     }
 
     async fn update_table(&self, table: &str, change: &TableChange) -> Result<()> {
         let (table, change) = (table.to_owned(), change.clone());
         self.commit(0, move |catalogue, draft, _| {
-            tables::change(catalogue, draft, &table, &change)
+            tables::change_table(catalogue, draft, &table, &change)
         })
         .await?;
         self.end_tasks().await
@@ -318,14 +318,16 @@ impl Store for EmbeddedStore {
 
     async fn delete_table(&self, table: &str) -> Result<()> {
         let name = table.to_owned();
-        self.commit(0, move |catalogue, draft, _| tables::delete(catalogue, draft, &name))
-            .await?;
-        self.catalogue().forget(table);
+        self.commit(0, move |catalogue, draft, _| {
+            tables::delete_table(catalogue, draft, &name)
+        })
+        .await?;
+        self.catalogue().forget_table(table);
         self.end_tasks().await
     }
 
     async fn list_tables(&self) -> Result<Vec<String>> {
-        catalogue::names(&self.snapshot())
+        catalogue::table_names(&self.snapshot())
     }
 
     async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
@@ -344,7 +346,8 @@ impl Store for EmbeddedStore {
     async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
         let is_short = request.limit <= SHORT_RECORDS_MAX;
         let request = request.clone();
-        let read = move |catalogue: &Catalogue, snapshot: &Snapshot| stream::read(catalogue, snapshot, &request);
+        let read =
+            move |catalogue: &Catalogue, snapshot: &Snapshot| stream::read_changes(catalogue, snapshot, &request);
         self.read(is_short, read).await
     }
 }

@@ -15,7 +15,7 @@ use singlet_store::{
 
 use crate::bounds;
 use crate::catalogue::{Catalogue, Index, Table};
-use crate::codec::{RawItem, damaged};
+use crate::codec::{RawItem, damaged_data};
 use crate::expression;
 use crate::layout::{self, Span};
 use crate::select::{Filter, Projection, with_first};
@@ -85,7 +85,7 @@ impl Step {
 }
 
 impl Page {
-    pub(crate) fn query(catalogue: &Catalogue, view: &impl View, request: &QueryRequest) -> Result<Self> {
+    pub(crate) fn query_page(catalogue: &Catalogue, view: &impl View, request: &QueryRequest) -> Result<Self> {
         expression::check_range(&request.range)?;
         let mut page = Self::new(
             catalogue.table(view, &request.table)?,
@@ -96,14 +96,14 @@ impl Page {
             request.limit,
         )?;
         let (table, index) = (&*page.table, page.index());
-        let schema = bounds::schema(table, index);
+        let schema = bounds::place_schema(table, index);
         check_filtered(index, page.filter.as_ref())?;
         if let Some(filter) = &page.filter
             && let Some(key) = schema
                 .attributes()
                 .find(|key| filter.names().any(|name| name == key.name))
         {
-            return Err(words::invalid(format!(
+            return Err(words::invalid_request(format!(
                 "Filter Expression can only contain non-primary key attributes: Primary key attribute: {}",
                 key.name
             )));
@@ -126,7 +126,7 @@ impl Page {
         Ok(page)
     }
 
-    pub(crate) fn scan(catalogue: &Catalogue, view: &impl View, request: &ScanRequest) -> Result<Self> {
+    pub(crate) fn scan_page(catalogue: &Catalogue, view: &impl View, request: &ScanRequest) -> Result<Self> {
         let mut page = Self::new(
             catalogue.table(view, &request.table)?,
             request.index.as_deref(),
@@ -136,31 +136,31 @@ impl Page {
             request.limit,
         )?;
         let (table, index) = (&*page.table, page.index());
-        let prefix = bounds::prefix(table, index);
+        let prefix = bounds::place_prefix(table, index);
         let span = match request.segment {
-            None => Span::prefix(prefix),
+            None => Span::with_prefix(prefix),
             Some(segment) if segment.total == 0 || segment.total > SEGMENTS_MAX => {
-                return Err(words::invalid(format!(
+                return Err(words::invalid_request(format!(
                     "1 validation error detected: Value '{}' at 'totalSegments' failed to satisfy constraint: Member must have \
                      value less than or equal to {SEGMENTS_MAX}",
                     segment.total
                 )));
             }
             Some(segment) if segment.index >= segment.total => {
-                return Err(words::invalid(
+                return Err(words::invalid_request(
                     "The Segment parameter is zero-based and must be less than parameter TotalSegments",
                 ));
             }
-            Some(segment) => layout::segment(&prefix, segment.index, segment.total),
+            Some(segment) => layout::segment_span(&prefix, segment.index, segment.total),
         };
         let span = match &request.start {
             None => span,
             Some(start) => {
                 let position = bounds::start_position(table, index, start)?;
                 if !span.contains(&position) {
-                    return Err(words::invalid("The provided starting key is invalid"));
+                    return Err(words::invalid_request("The provided starting key is invalid"));
                 }
-                span.after(&position)
+                span.after_key(&position)
             }
         };
         page.span = span;
@@ -189,7 +189,7 @@ impl Page {
             check_index(index, consistent)?;
         }
         if limit == Some(0) {
-            return Err(words::invalid(
+            return Err(words::invalid_request(
                 "1 validation error detected: Value '0' at 'limit' failed to satisfy constraint: Member must have value greater \
                  than or equal to 1",
             ));
@@ -201,7 +201,7 @@ impl Page {
         let returns = returns(read, select)?;
         Ok(Self {
             index,
-            span: Span::prefix(Vec::new()),
+            span: Span::with_prefix(Vec::new()),
             order: Order::Forward,
             left: limit,
             filter,
@@ -233,7 +233,7 @@ impl Page {
     }
 
     /// Reads on. Whether the page is at its end.
-    pub(crate) fn advance(&mut self, view: &impl View, step: Step) -> Result<bool> {
+    pub(crate) fn advance_page(&mut self, view: &impl View, step: Step) -> Result<bool> {
         let (mut rows, mut bytes) = (0, 0);
         let span = self.span.clone();
         for row in view.rows(span.bounds(), self.order) {
@@ -269,11 +269,11 @@ impl Page {
         self.count += 1;
         match &self.returns {
             Returns::Count => {}
-            Returns::Whole => self.items.push(item.decode()?),
+            Returns::Whole => self.items.push(item.decode_item()?),
             Returns::Parts(projection) => self.items.push(projection.of(item)?),
             Returns::Fetched(projection) => {
                 let key = self.table.item_key(&decode_keys(&self.table, None, item)?);
-                let whole = view.value(&key)?.ok_or_else(|| damaged("an index"))?;
+                let whole = view.value(&key)?.ok_or_else(|| damaged_data("an index"))?;
                 let whole = RawItem::new(&whole)?;
                 self.fetched += get_units(whole.size_bytes(), self.consistency);
                 self.items.push(projection.of(whole)?);
@@ -282,7 +282,7 @@ impl Page {
         Ok(())
     }
 
-    pub(crate) fn answer(self) -> Result<PageAnswer> {
+    pub(crate) fn page_answer(self) -> Result<PageAnswer> {
         let last_key = match &self.last {
             None => None,
             Some(value) => Some(decode_keys(&self.table, self.index(), RawItem::new(value)?)?),
@@ -311,19 +311,19 @@ impl Page {
 /// What is left of a span after a key.
 fn rest(span: &Span, order: Order, key: &[u8]) -> Span {
     match order {
-        Order::Forward => span.after(key),
-        Order::Backward => span.before(key),
+        Order::Forward => span.after_key(key),
+        Order::Backward => span.before_key(key),
     }
 }
 
 fn check_index(index: &Index, consistent: bool) -> Result<()> {
     if consistent && !index.is_local() {
-        return Err(words::invalid(
+        return Err(words::invalid_request(
             "Consistent reads are not supported on global secondary indexes",
         ));
     }
     if index.is_building {
-        return Err(words::invalid(format!(
+        return Err(words::invalid_request(format!(
             "Cannot read from backfilling global secondary index: {}",
             index.spec.name
         )));
@@ -336,7 +336,7 @@ fn check_filtered(index: Option<&Index>, filter: Option<&Filter>) -> Result<()> 
     let (Some(index), Some(filter)) = (index, filter) else {
         return Ok(());
     };
-    let missing: Vec<&str> = filter.names().filter(|name| !index.projects(name)).collect();
+    let missing: Vec<&str> = filter.names().filter(|name| !index.projects_attribute(name)).collect();
     match missing.is_empty() {
         true => Ok(()),
         false => Err(words::invalid_values(format!(
@@ -358,7 +358,10 @@ fn returns(index: Option<&Index>, select: &Select) -> Result<Returns> {
     let Some(index) = index else {
         return Ok(Returns::Parts(projection));
     };
-    let missing: Vec<&str> = projection.names().filter(|name| !index.projects(name)).collect();
+    let missing: Vec<&str> = projection
+        .names()
+        .filter(|name| !index.projects_attribute(name))
+        .collect();
     if missing.is_empty() {
         return Ok(Returns::Parts(projection));
     }

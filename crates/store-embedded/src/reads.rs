@@ -14,12 +14,12 @@ use crate::catalogue::Catalogue;
 use crate::check::{check_key, check_key_values, check_values};
 use crate::codec::RawItem;
 use crate::expression;
-use crate::select::{Projection, returned};
+use crate::select::{Projection, returned_item};
 use crate::view::View;
 use crate::words;
 use crate::write::Refusal;
 
-pub(crate) fn get(catalogue: &Catalogue, view: &impl View, request: &GetRequest) -> Result<GetAnswer> {
+pub(crate) fn get_item(catalogue: &Catalogue, view: &impl View, request: &GetRequest) -> Result<GetAnswer> {
     let read = read_one(catalogue, view, &request.table, &request.key, &request.projection)?;
     Ok(GetAnswer {
         consumed: read.consumed(&request.table, consistency(request.consistent)),
@@ -27,7 +27,7 @@ pub(crate) fn get(catalogue: &Catalogue, view: &impl View, request: &GetRequest)
     })
 }
 
-/// [`get`] of what lies with who asks.
+/// [`get_item`] of what lies with who asks.
 pub(crate) fn look_up(catalogue: &Catalogue, view: &impl View, lookup: ItemLookup<'_>) -> Result<GetAnswer> {
     expression::check_projection(lookup.projection)?;
     let table = catalogue.table(view, lookup.table)?;
@@ -75,7 +75,7 @@ fn read_at(view: &impl View, key: &[u8], projection: &Paths) -> Result<Read> {
     };
     let item = RawItem::new(&bytes)?;
     Ok(Read {
-        item: Some(returned(Projection::new(projection).as_ref(), item)?),
+        item: Some(returned_item(Projection::new(projection).as_ref(), item)?),
         size_bytes: item.size_bytes(),
     })
 }
@@ -94,7 +94,7 @@ pub(crate) fn batch_get(catalogue: &Catalogue, view: &impl View, request: &Batch
     for asked in &request.tables {
         let mut seen = BTreeSet::new();
         if !asked.keys.iter().all(|key| seen.insert(key)) {
-            return Err(words::invalid("Provided list of item keys contains duplicates"));
+            return Err(words::invalid_request("Provided list of item keys contains duplicates"));
         }
         // A table of which nothing is found is in the answer all the same.
         let mut items = Vec::new();
@@ -131,7 +131,7 @@ pub(crate) fn transact_get(
     let (mut seen, mut wrong, mut bytes) = (BTreeSet::new(), Vec::new(), 0);
     for (position, get) in request.gets.iter().enumerate() {
         if !seen.insert((&get.table, &get.key)) {
-            return Err(words::invalid(
+            return Err(words::invalid_request(
                 "Transaction request cannot include multiple operations on one item",
             ));
         }
@@ -161,5 +161,5 @@ pub(crate) fn transact_get(
             *reason = Refusal::Error(error).into_reason()?;
         }
     }
-    Err(words::cancelled(reasons))
+    Err(words::cancelled_transaction(reasons))
 }

@@ -29,17 +29,19 @@ impl Filter {
     }
 
     pub(crate) fn holds_of(&self, item: RawItem<'_>) -> Result<bool> {
-        Ok(self.condition.holds(Some(&item.decode_only(with_first(self.names()))?)))
+        Ok(self
+            .condition
+            .holds_of(Some(&item.decode_only(with_first(self.names()))?)))
     }
 }
 
 /// Whether a condition holds of an item, or of none.
 pub(crate) fn condition_holds(condition: &Condition, item: Option<&Arc<[u8]>>) -> Result<bool> {
     let Some(bytes) = item else {
-        return Ok(condition.holds(None));
+        return Ok(condition.holds_of(None));
     };
     let looked_at = RawItem::new(bytes)?.decode_only(with_first(looked_at(condition).into_iter()))?;
-    Ok(condition.holds(Some(&looked_at)))
+    Ok(condition.holds_of(Some(&looked_at)))
 }
 
 /// The attributes that a condition looks at, sorted.
@@ -105,7 +107,7 @@ impl Projection {
             }
         };
         Some(Self {
-            is_flat: paths.iter().all(|path| path.segments().is_empty()),
+            is_flat: paths.iter().all(|path| path.inner_segments().is_empty()),
             first: paths.iter().map(|path| first_bytes(path.name().as_bytes())).collect(),
             paths,
         })
@@ -121,24 +123,24 @@ impl Projection {
         Ok(if self.is_flat {
             found
         } else {
-            project(&found, &self.paths)
+            project_item(&found, &self.paths)
         })
     }
 }
 
 /// What is returned of an item: all, or what was asked for.
-pub(crate) fn returned(projection: Option<&Projection>, item: RawItem<'_>) -> Result<Item> {
+pub(crate) fn returned_item(projection: Option<&Projection>, item: RawItem<'_>) -> Result<Item> {
     match projection {
-        None => item.decode(),
+        None => item.decode_item(),
         Some(projection) => projection.of(item),
     }
 }
 
 /// What an item has at some paths, with the maps and lists that lead there.
-pub(crate) fn project(item: &Item, paths: &[Path]) -> Item {
+pub(crate) fn project_item(item: &Item, paths: &[Path]) -> Item {
     let mut by_name: BTreeMap<&str, Vec<&[Segment]>> = BTreeMap::new();
     for path in paths {
-        by_name.entry(path.name()).or_default().push(path.segments());
+        by_name.entry(path.name()).or_default().push(path.inner_segments());
     }
     by_name
         .into_iter()
@@ -190,13 +192,16 @@ mod tests {
         let inner = BTreeMap::from([("x".to_owned(), Value::from(1)), ("y".to_owned(), Value::from(2))]);
         let list = vec![Value::from("zero"), Value::from(inner), Value::from("two")];
         let item = Item::from([("l".to_owned(), Value::from(list)), ("s".to_owned(), Value::from("t"))]);
-        let at = |index| Path::attribute("l").index(index);
+        let at = |index| Path::attribute("l").list_element(index);
         let one = |value: Value| Item::from([("l".to_owned(), vec![value].into())]);
-        assert_eq!(project(&item, &[at(2)]), one("two".into()));
+        assert_eq!(project_item(&item, &[at(2)]), one("two".into()));
         let both = Item::from([("l".to_owned(), vec![Value::from("zero"), Value::from("two")].into())]);
-        assert_eq!(project(&item, &[at(2), at(0)]), both);
+        assert_eq!(project_item(&item, &[at(2), at(0)]), both);
         let x = BTreeMap::from([("x".to_owned(), Value::from(1))]);
-        assert_eq!(project(&item, &[at(1).key("x"), at(1).key("none")]), one(x.into()));
-        assert_eq!(project(&item, &[at(9), Path::attribute("s").key("x")]), Item::new());
+        assert_eq!(project_item(&item, &[at(1).key("x"), at(1).key("none")]), one(x.into()));
+        assert_eq!(
+            project_item(&item, &[at(9), Path::attribute("s").key("x")]),
+            Item::new()
+        );
     }
 }

@@ -12,7 +12,7 @@ use singlet_store::{
 };
 
 use crate::catalogue::{Catalogue, Table};
-use crate::codec::{RawItem, Reader, damaged, encode_item, put_varint};
+use crate::codec::{RawItem, Reader, damaged_data, encode_item, put_varint};
 use crate::layout::{self, Area, Span};
 use crate::view::{View, from_space};
 use crate::words;
@@ -86,7 +86,7 @@ impl Sequence {
     }
 
     pub(crate) fn key(self, table: &Table) -> Vec<u8> {
-        layout::change(table.number, self.commit, self.place)
+        layout::change_key(table.number, self.commit, self.place)
     }
 
     pub(crate) fn commit(self) -> u64 {
@@ -101,7 +101,7 @@ impl Sequence {
 }
 
 /// Writes down that an item changed. Gives how many bytes that takes.
-pub(crate) fn record(
+pub(crate) fn record_change(
     draft: &mut Draft<'_>,
     table: &Table,
     old: Option<&Arc<[u8]>>,
@@ -119,7 +119,7 @@ pub(crate) fn record(
         (Some(_), None) => event::REMOVE,
     };
     let is_key = |name: &str| table.spec.key.attributes().any(|attribute| attribute.name == name);
-    let key = RawItem::new(any)?.project(is_key)?;
+    let key = RawItem::new(any)?.project_bytes(is_key)?;
     let old = old.filter(|_| matches!(view, StreamView::Old | StreamView::Both));
     let new = new.filter(|_| matches!(view, StreamView::New | StreamView::Both));
     let images = [Some(key.as_slice()), old.map(|old| &**old), new.map(|new| &**new)];
@@ -170,10 +170,10 @@ fn put(
         put_varint(&mut out, image.len() as u128);
         out.extend_from_slice(image);
     }
-    let key = layout::change(table.number, draft.number(), moment.places);
+    let key = layout::change_key(table.number, draft.number(), moment.places);
     moment.places += 1;
     let taken = (key.len() + out.len()) as u64;
-    draft.put(key, out).map_err(from_space)?;
+    draft.put_row(key, out).map_err(from_space)?;
     Ok(taken)
 }
 
@@ -188,30 +188,30 @@ mod event {
 /// When a change was made.
 pub(crate) fn at_seconds(bytes: &[u8]) -> Result<i64> {
     let mut reader = Reader::new(bytes);
-    reader.take(2)?;
-    i64::try_from(reader.varint()?).map_err(|_| damaged("a change"))
+    reader.take_bytes(2)?;
+    i64::try_from(reader.read_varint()?).map_err(|_| damaged_data("a change"))
 }
 
-pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<StreamRecord> {
+pub(crate) fn decode_record(key: &[u8], bytes: &[u8]) -> Result<StreamRecord> {
     let mut reader = Reader::new(bytes);
-    if reader.byte()? != VERSION {
-        return Err(damaged("a change of another version"));
+    if reader.read_byte()? != VERSION {
+        return Err(damaged_data("a change of another version"));
     }
-    let event = reader.byte()?;
-    let at_seconds = i64::try_from(reader.varint()?).map_err(|_| damaged("a change"))?;
+    let event = reader.read_byte()?;
+    let at_seconds = i64::try_from(reader.read_varint()?).map_err(|_| damaged_data("a change"))?;
     let mut image = || match reader.bytes()? {
         [] => Ok(None),
-        bytes => RawItem::new(bytes)?.decode().map(Some),
+        bytes => RawItem::new(bytes)?.decode_item().map(Some),
     };
     Ok(StreamRecord {
-        sequence: Sequence::of_key(key).ok_or_else(|| damaged("a change"))?.text(),
+        sequence: Sequence::of_key(key).ok_or_else(|| damaged_data("a change"))?.text(),
         event: match event {
             event::INSERT => StreamEvent::Insert,
             event::MODIFY => StreamEvent::Modify,
             event::REMOVE | event::EXPIRE => StreamEvent::Remove,
-            _ => return Err(damaged("a change of another kind")),
+            _ => return Err(damaged_data("a change of another kind")),
         },
-        key: image()?.ok_or_else(|| damaged("a change"))?,
+        key: image()?.ok_or_else(|| damaged_data("a change"))?,
         old: image()?,
         new: image()?,
         at_seconds,
@@ -220,25 +220,25 @@ pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<StreamRecord> {
 }
 
 /// All changes of a table that its stream has.
-pub(crate) fn span(table: &Table) -> Span {
-    let all = Span::prefix(layout::of_table(Area::Changes, table.number));
-    all.after(&Sequence::last_before(table.stream_since).key(table))
+pub(crate) fn stream_span(table: &Table) -> Span {
+    let all = Span::with_prefix(layout::of_table(Area::Changes, table.number));
+    all.after_key(&Sequence::last_before(table.stream_since).key(table))
 }
 
 /// The last change that is no longer kept.
-pub(crate) fn trimmed(view: &impl View, table: &Table) -> Result<Sequence> {
+pub(crate) fn trimmed_up_to(view: &impl View, table: &Table) -> Result<Sequence> {
     match view.value(&layout::of_table(Area::Trimmed, table.number))? {
         None => Ok(Sequence::START),
         Some(bytes) => {
             let mut key = layout::of_table(Area::Changes, table.number);
             key.extend_from_slice(&bytes);
-            Sequence::of_key(&key).ok_or_else(|| damaged("the end of a stream"))
+            Sequence::of_key(&key).ok_or_else(|| damaged_data("the end of a stream"))
         }
     }
 }
 
 /// Where a position stands, if it still does.
-pub(crate) fn resolve(view: &impl View, table: &Table, position: &str) -> Result<Sequence> {
+pub(crate) fn resolve_position(view: &impl View, table: &Table, position: &str) -> Result<Sequence> {
     let lost = || {
         StoreError::from_protocol(
             "TrimmedDataAccessException",
@@ -251,40 +251,40 @@ pub(crate) fn resolve(view: &impl View, table: &Table, position: &str) -> Result
         let shown: String = position.chars().take(64).collect();
         return Err(match is_number {
             true => lost(),
-            false => words::invalid(format!("Invalid SequenceNumber: `{shown}`")),
+            false => words::invalid_request(format!("Invalid SequenceNumber: `{shown}`")),
         });
     };
-    if sequence < trimmed(view, table)? || sequence < Sequence::last_before(table.stream_since) {
+    if sequence < trimmed_up_to(view, table)? || sequence < Sequence::last_before(table.stream_since) {
         return Err(lost());
     }
     Ok(sequence)
 }
 
-pub(crate) fn read(catalogue: &Catalogue, view: &impl View, request: &StreamRequest) -> Result<StreamPage> {
+pub(crate) fn read_changes(catalogue: &Catalogue, view: &impl View, request: &StreamRequest) -> Result<StreamPage> {
     if request.limit == 0 || request.limit > STREAM_PAGE_RECORDS_MAX {
         return Err(StoreError::bad_request(format!(
             "a page of a stream has 1 to {STREAM_PAGE_RECORDS_MAX} records, not {}",
             request.limit
         )));
     }
-    let table = catalogue.find(view, &request.table)?;
+    let table = catalogue.find_table(view, &request.table)?;
     let table = table
         .filter(|table| table.spec.stream.is_some())
         .ok_or_else(|| words::no_stream(&request.table))?;
-    let all = span(&table);
+    let all = stream_span(&table);
     let (mut last, span) = match &request.position {
         StreamPosition::Start => {
-            let before = trimmed(view, &table)?.max(Sequence::last_before(table.stream_since));
-            (before, all.after(&before.key(&table)))
+            let before = trimmed_up_to(view, &table)?.max(Sequence::last_before(table.stream_since));
+            (before, all.after_key(&before.key(&table)))
         }
         StreamPosition::After(position) => {
-            let sequence = resolve(view, &table, position)?;
-            (sequence, all.after(&sequence.key(&table)))
+            let sequence = resolve_position(view, &table, position)?;
+            (sequence, all.after_key(&sequence.key(&table)))
         }
         StreamPosition::Latest => {
             let newest = match view.first(&all, Direction::Backward)? {
-                Some((key, _)) => Sequence::of_key(&key).ok_or_else(|| damaged("a change"))?,
-                None => trimmed(view, &table)?.max(Sequence::last_before(table.stream_since)),
+                Some((key, _)) => Sequence::of_key(&key).ok_or_else(|| damaged_data("a change"))?,
+                None => trimmed_up_to(view, &table)?.max(Sequence::last_before(table.stream_since)),
             };
             return Ok(StreamPage {
                 records: Vec::new(),
@@ -296,7 +296,7 @@ pub(crate) fn read(catalogue: &Catalogue, view: &impl View, request: &StreamRequ
     let (mut records, mut bytes) = (Vec::new(), 0);
     for row in view.rows(span.bounds(), Direction::Forward) {
         let (key, value) = row.map_err(from_space)?;
-        records.push(decode(&key, &value)?);
+        records.push(decode_record(&key, &value)?);
         last = Sequence::of_key(&key).unwrap_or(last);
         bytes += value.len();
         if records.len() >= request.limit as usize || bytes >= PAGE_BYTES_MAX {

@@ -21,9 +21,9 @@ use crate::totals::Totals;
 use crate::view::{View, from_space};
 use crate::words;
 
-pub(crate) fn create(catalogue: &Catalogue, draft: &mut Draft<'_>, spec: &TableSpec, now: Moment) -> Result<()> {
+pub(crate) fn create_table(catalogue: &Catalogue, draft: &mut Draft<'_>, spec: &TableSpec, now: Moment) -> Result<()> {
     check(spec)?;
-    if catalogue.find(draft, &spec.name)?.is_some() {
+    if catalogue.find_table(draft, &spec.name)?.is_some() {
         return Err(words::in_use(format!("Table already exists: {}", spec.name)));
     }
     let mut sorted = spec.clone();
@@ -45,18 +45,22 @@ pub(crate) fn create(catalogue: &Catalogue, draft: &mut Draft<'_>, spec: &TableS
 }
 
 /// Takes a table away. Its rows go in steps, and nobody finds them meanwhile.
-pub(crate) fn delete(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str) -> Result<()> {
+pub(crate) fn delete_table(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str) -> Result<()> {
     let table = known(catalogue, draft, name)?;
     catalogue.changes_with(draft);
-    draft.delete(layout::named(Area::Tables, name)).map_err(from_space)?;
+    draft
+        .delete_row(layout::named_key(Area::Tables, name))
+        .map_err(from_space)?;
     Task::RemoveTable { number: table.number }.begin(draft)
 }
 
 fn known(catalogue: &Catalogue, view: &impl View, name: &str) -> Result<Arc<Table>> {
-    catalogue.find(view, name)?.ok_or_else(|| words::no_such_table(name))
+    catalogue
+        .find_table(view, name)?
+        .ok_or_else(|| words::no_such_table(name))
 }
 
-pub(crate) fn describe(catalogue: &Catalogue, view: &impl View, name: &str) -> Result<TableDescription> {
+pub(crate) fn describe_table(catalogue: &Catalogue, view: &impl View, name: &str) -> Result<TableDescription> {
     let table = known(catalogue, view, name)?;
     let totals = Totals::of(view, &table)?;
     let is_building = table.indexes.iter().any(|index| index.is_building);
@@ -72,7 +76,12 @@ pub(crate) fn describe(catalogue: &Catalogue, view: &impl View, name: &str) -> R
     })
 }
 
-pub(crate) fn change(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str, change: &TableChange) -> Result<()> {
+pub(crate) fn change_table(
+    catalogue: &Catalogue,
+    draft: &mut Draft<'_>,
+    name: &str,
+    change: &TableChange,
+) -> Result<()> {
     let mut table = Table::clone(&*known(catalogue, draft, name)?);
     tasks::check_idle(draft, &table)?;
     match change {
@@ -88,7 +97,7 @@ pub(crate) fn change(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str, c
         TableChange::IndexUnits(index, units) => change_units(&mut table, index, *units)?,
         TableChange::Stream(view) => change_stream(draft, &mut table, *view)?,
         TableChange::Recovery(_) => {
-            return Err(words::invalid(
+            return Err(words::invalid_request(
                 "There is no point-in-time recovery here: copy the folder with `singlet backup`",
             ));
         }
@@ -103,7 +112,7 @@ fn change_units(table: &mut Table, name: &str, units: IndexUnits) -> Result<()> 
         write_units: units.write_units,
     };
     if table.spec.billing == Billing::OnDemand {
-        return Err(words::invalid(
+        return Err(words::invalid_request(
             "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index when BillingMode is PAY_PER_REQUEST",
         ));
     }
@@ -127,7 +136,9 @@ fn add_index(draft: &mut Draft<'_>, table: &mut Table, spec: &IndexSpec) -> Resu
         ));
     }
     if table.indexes.iter().any(|index| index.spec.name == spec.name) {
-        return Err(words::invalid("Attempting to create an index which already exists"));
+        return Err(words::invalid_request(
+            "Attempting to create an index which already exists",
+        ));
     }
     let number = table.next_index;
     table.next_index = number.saturating_add(1);
@@ -165,12 +176,12 @@ fn remove_index(draft: &mut Draft<'_>, table: &mut Table, name: &str) -> Result<
 fn change_stream(draft: &Draft<'_>, table: &mut Table, view: Option<StreamView>) -> Result<()> {
     match (table.spec.stream, view) {
         (Some(_), Some(_)) => {
-            return Err(words::invalid(format!(
+            return Err(words::invalid_request(format!(
                 "Table already has an enabled stream: TableName: {}",
                 table.spec.name
             )));
         }
-        (None, None) => return Err(words::invalid("Table has no stream to disable")),
+        (None, None) => return Err(words::invalid_request("Table has no stream to disable")),
         // What was before is another stream.
         (None, Some(_)) => table.stream_since = draft.number(),
         (Some(_), None) => {}
@@ -213,7 +224,7 @@ pub(crate) fn change_ttl(
 fn check(spec: &TableSpec) -> Result<()> {
     check_name("TableName", &spec.name)?;
     if spec.key.partition.len() != 1 || spec.key.sort.len() > 1 {
-        return Err(words::invalid(format!(
+        return Err(words::invalid_request(format!(
             "1 validation error detected: Value at 'keySchema' failed to satisfy constraint: a table has one partition attribute and \
              at most one sort attribute, not {} and {}",
             spec.key.partition.len(),
@@ -253,12 +264,12 @@ fn check(spec: &TableSpec) -> Result<()> {
 fn check_name(what: &str, name: &str) -> Result<()> {
     let fits = |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
     if !(NAME_CHARS_MIN..=NAME_CHARS_MAX).contains(&name.chars().count()) {
-        return Err(words::invalid(format!(
+        return Err(words::invalid_request(format!(
             "{what} must be at least {NAME_CHARS_MIN} characters long and at most {NAME_CHARS_MAX} characters long"
         )));
     }
     if !name.chars().all(fits) {
-        return Err(words::invalid(format!(
+        return Err(words::invalid_request(format!(
             "1 validation error detected: Value '{name}' at '{what}' failed to satisfy constraint: Member must satisfy regular \
              expression pattern: [a-zA-Z0-9_.-]+"
         )));
@@ -275,8 +286,8 @@ fn check_attributes(spec: &TableSpec) -> Result<()> {
             return Err(words::invalid_values(format!(
                 "Attribute {} is defined as {} and as {}",
                 attribute.name,
-                known.letter(),
-                attribute.key_type.letter()
+                known.type_letter(),
+                attribute.key_type.type_letter()
             )));
         }
     }
@@ -284,7 +295,7 @@ fn check_attributes(spec: &TableSpec) -> Result<()> {
         let mut names: Vec<&str> = schema.attributes().map(|attribute| attribute.name.as_str()).collect();
         names.sort_unstable();
         if names.windows(2).any(|pair| pair.first() == pair.last()) {
-            return Err(words::invalid(
+            return Err(words::invalid_request(
                 "Invalid KeySchema: Both the Hash Key and the Range Key element in the KeySchema have the same name",
             ));
         }

@@ -54,7 +54,7 @@ pub struct TakeoverProgress {
 
 /// Where the state of it is kept.
 fn state_key() -> Vec<u8> {
-    layout::named(Area::Format, "takeover")
+    layout::named_key(Area::Format, "takeover")
 }
 
 const BEGUN: &[u8] = b"begun";
@@ -76,7 +76,7 @@ pub(crate) fn take_over(
     match state.as_deref() {
         Some(DONE) if !folder.join(OLD_FILE_KEPT).exists() => return rename(folder),
         Some(BEGUN) => {}
-        None if catalogue::names(&snapshot)?.is_empty() => {}
+        None if catalogue::table_names(&snapshot)?.is_empty() => {}
         // What is here now is not of that file, and would be lost.
         _ => {
             return Err(StoreError::unavailable(format!(
@@ -97,7 +97,9 @@ pub(crate) fn take_over(
 }
 
 fn set_state(store: &EmbeddedStore, state: &'static [u8]) -> Result<()> {
-    wait_for(store.commit(0, move |_, draft, _| draft.put(state_key(), state).map_err(from_space)))
+    wait_for(store.commit(0, move |_, draft, _| {
+        draft.put_row(state_key(), state).map_err(from_space)
+    }))
 }
 
 /// A process of before that has the folder open writes there still.
@@ -160,7 +162,7 @@ fn begin(store: &EmbeddedStore) -> Result<()> {
                     .collect::<std::result::Result<_, _>>()
                     .map_err(from_space)?;
                 for key in &keys {
-                    draft.delete(key.as_slice()).map_err(from_space)?;
+                    draft.delete_row(key.as_slice()).map_err(from_space)?;
                 }
                 Ok(keys.len())
             }))
@@ -187,7 +189,7 @@ fn take_table(
     let mut silent = spec.clone();
     silent.stream = None;
     wait_for(store.commit(0, move |catalogue, draft, now| {
-        tables::create(catalogue, draft, &silent, Moment::new(now))
+        tables::create_table(catalogue, draft, &silent, Moment::new(now))
     }))?;
     source.each(&spec.name, STEP_ROWS_MAX, &mut |rows| {
         so_far.copied_rows += rows.len() as u64;
@@ -211,7 +213,7 @@ fn copy(draft: &mut Draft<'_>, table: &Table, item: &Item, now_millis: u64) -> R
     let collection = table.has_local_index().then(|| {
         let mut collection = layout::of_table(Area::Collections, table.number);
         let values = table
-            .partition()
+            .partition_key()
             .iter()
             .filter_map(|attribute| item.get(&attribute.name));
         layout::put_partition(&mut collection, values);
@@ -225,7 +227,9 @@ fn copy(draft: &mut Draft<'_>, table: &Table, item: &Item, now_millis: u64) -> R
         new: Some(&bytes),
         sizes: (None, Some(size)),
     };
-    change.apply(draft, None, &mut Moment::new(now_millis), false).map(drop)
+    change
+        .apply_change(draft, None, &mut Moment::new(now_millis), false)
+        .map(drop)
 }
 
 /// Turns the stream on, with the changes of the last day.
@@ -271,7 +275,7 @@ fn compare(
     source.each(&spec.name, STEP_ROWS_MAX, &mut |rows| {
         for item in rows {
             let found = snapshot.value(&table.item_key(item))?;
-            let found = found.map(|bytes| RawItem::new(&bytes)?.decode()).transpose()?;
+            let found = found.map(|bytes| RawItem::new(&bytes)?.decode_item()).transpose()?;
             if found.as_ref() != Some(item) {
                 return Err(differs(&spec.name));
             }
@@ -280,7 +284,7 @@ fn compare(
         progress(so_far);
         Ok(())
     })?;
-    let items = Span::prefix(layout::of_table(Area::Items, table.number));
+    let items = Span::with_prefix(layout::of_table(Area::Items, table.number));
     let count = snapshot.range(items.bounds(), Direction::Forward).count() as u64;
     if count != so_far.compared_rows || Totals::of(&snapshot, &table)?.items != count {
         return Err(differs(&spec.name));

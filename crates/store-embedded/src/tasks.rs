@@ -8,7 +8,7 @@ use singlet_keyspace::{Direction, Draft};
 use singlet_store::{Result, StoreError};
 
 use crate::catalogue::{Catalogue, Table};
-use crate::codec::{Reader, damaged, put_varint};
+use crate::codec::{Reader, damaged_data, put_varint};
 use crate::entry::Entry;
 use crate::expiry;
 use crate::layout::{self, Area, IndexNumber, Span, TABLE_AREAS, TableNumber};
@@ -52,11 +52,11 @@ impl Task {
     }
 
     fn store(&self, draft: &mut Draft<'_>, position: &[u8]) -> Result<()> {
-        draft.put(self.key(), self.value(position)).map_err(from_space)
+        draft.put_row(self.key(), self.value(position)).map_err(from_space)
     }
 
     fn end(&self, draft: &mut Draft<'_>) -> Result<()> {
-        draft.delete(self.key()).map_err(from_space)
+        draft.delete_row(self.key()).map_err(from_space)
     }
 
     fn parts(&self) -> (u8, TableNumber, IndexNumber, &str) {
@@ -90,10 +90,15 @@ impl Task {
     /// A task, and how far it is.
     fn read(key: &[u8], value: &[u8]) -> Result<(Self, Vec<u8>)> {
         let mut reader = Reader::new(key.get(1..).unwrap_or_default());
-        let four = |bytes: &[u8]| bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("a task"));
-        let number = four(reader.take(4)?)?;
-        let kind = reader.byte()?;
-        let index = four(reader.take(4)?)?;
+        let four = |bytes: &[u8]| {
+            bytes
+                .try_into()
+                .map(u32::from_be_bytes)
+                .map_err(|_| damaged_data("a task"))
+        };
+        let number = four(reader.take_bytes(4)?)?;
+        let kind = reader.read_byte()?;
+        let index = four(reader.take_bytes(4)?)?;
         let mut reader = Reader::new(value);
         let table = reader.text()?.to_owned();
         let task = match kind {
@@ -102,9 +107,9 @@ impl Task {
             3 => Self::RemoveTable { number },
             4 => Self::RemoveIndex { number, index },
             5 => Self::RemoveExpiries { number },
-            _ => return Err(damaged("a task of another kind")),
+            _ => return Err(damaged_data("a task of another kind")),
         };
-        Ok((task, reader.rest().to_vec()))
+        Ok((task, reader.rest_bytes().to_vec()))
     }
 }
 
@@ -114,7 +119,7 @@ pub(crate) fn is_any(view: &impl View) -> Result<bool> {
 }
 
 /// All that was begun and is not done.
-pub(crate) fn begun(view: &impl View) -> Result<Vec<Task>> {
+pub(crate) fn begun_tasks(view: &impl View) -> Result<Vec<Task>> {
     let rows = view.rows(layout::all_of(Area::Tasks).bounds(), Direction::Forward);
     rows.map(|row| {
         let (key, value) = row.map_err(from_space)?;
@@ -124,14 +129,16 @@ pub(crate) fn begun(view: &impl View) -> Result<Vec<Task>> {
 }
 
 /// Does a part of the first task; whether there may be more.
-pub(crate) fn step(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<bool> {
+pub(crate) fn step_task(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<bool> {
     let Some((key, value)) = draft.first(&layout::all_of(Area::Tasks), Direction::Forward)? else {
         return Ok(false);
     };
     let (task, position) = Task::read(&key, &value)?;
     let is_done = match &task {
         Task::FillIndex { table, number, .. } | Task::FillExpiries { table, number } => {
-            let table = catalogue.find(draft, table)?.filter(|table| table.number == *number);
+            let table = catalogue
+                .find_table(draft, table)?
+                .filter(|table| table.number == *number);
             match table {
                 Some(table) => fill(catalogue, draft, &task, &table, &position)?,
                 // It was removed meanwhile.
@@ -139,11 +146,13 @@ pub(crate) fn step(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<bool>
             }
         }
         Task::RemoveTable { number } => {
-            let spans = TABLE_AREAS.map(|area| Span::prefix(layout::of_table(area, *number)));
+            let spans = TABLE_AREAS.map(|area| Span::with_prefix(layout::of_table(area, *number)));
             remove(draft, &spans)?
         }
-        Task::RemoveIndex { number, index } => remove(draft, &[Span::prefix(layout::of_index(*number, *index))])?,
-        Task::RemoveExpiries { number } => remove(draft, &[Span::prefix(layout::of_table(Area::Expiries, *number))])?,
+        Task::RemoveIndex { number, index } => remove(draft, &[Span::with_prefix(layout::of_index(*number, *index))])?,
+        Task::RemoveExpiries { number } => {
+            remove(draft, &[Span::with_prefix(layout::of_table(Area::Expiries, *number))])?
+        }
     };
     if is_done {
         task.end(draft)?;
@@ -153,7 +162,7 @@ pub(crate) fn step(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<bool>
 
 /// Enters some items; whether all are.
 fn fill(catalogue: &Catalogue, draft: &mut Draft<'_>, task: &Task, table: &Table, position: &[u8]) -> Result<bool> {
-    let items = Span::prefix(layout::of_table(Area::Items, table.number)).after(position);
+    let items = Span::with_prefix(layout::of_table(Area::Items, table.number)).after_key(position);
     let (mut found, mut bytes, mut is_last) = (Vec::new(), 0, true);
     for row in draft.rows(items.bounds(), Direction::Forward) {
         let (key, value) = row.map_err(from_space)?;
@@ -172,10 +181,10 @@ fn fill(catalogue: &Catalogue, draft: &mut Draft<'_>, task: &Task, table: &Table
                     return Ok(true);
                 };
                 if let Some(entry) = Entry::of(table, index, item)? {
-                    draft.put(entry.key, entry.bytes).map_err(from_space)?;
+                    draft.put_row(entry.key, entry.bytes).map_err(from_space)?;
                 }
             }
-            _ => expiry::build(draft, table, key, item)?,
+            _ => expiry::build_expiry(draft, table, key, item)?,
         }
     }
     if is_last {
@@ -217,7 +226,7 @@ fn remove(draft: &mut Draft<'_>, spans: &[Span]) -> Result<bool> {
     }
     let is_last = found.len() < STEP_ROWS_MAX;
     for key in found {
-        draft.delete(key).map_err(from_space)?;
+        draft.delete_row(key).map_err(from_space)?;
     }
     Ok(is_last)
 }
@@ -235,7 +244,7 @@ pub(crate) fn check_idle(view: &impl View, table: &Table) -> Result<()> {
     }
     let mut key = vec![Area::Tasks as u8];
     key.extend_from_slice(&table.number.to_be_bytes());
-    match view.first(&Span::prefix(key), Direction::Forward)? {
+    match view.first(&Span::with_prefix(key), Direction::Forward)? {
         None => Ok(()),
         Some(_) => Err(StoreError::from_protocol(
             "LimitExceededException",

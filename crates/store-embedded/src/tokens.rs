@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use singlet_keyspace::{Direction, Draft};
 use singlet_store::{ErrorKind, Result, StoreError, TransactWriteRequest};
 
-use crate::codec::damaged;
+use crate::codec::damaged_data;
 use crate::layout::{self, Area, Span};
 use crate::view::{View, from_space};
 
@@ -62,7 +62,7 @@ impl Once {
         let Some(bytes) = view.value(&self.key())? else {
             return Ok(false);
         };
-        let (request, at) = read(&bytes).ok_or_else(|| damaged("a token"))?;
+        let (request, at) = read_token(&bytes).ok_or_else(|| damaged_data("a token"))?;
         if now_millis.saturating_sub(at) >= KNOWN_MILLIS {
             return Ok(false);
         }
@@ -74,23 +74,23 @@ impl Once {
     }
 
     /// Knows it as done, and forgets some that are old.
-    pub(crate) fn done(&self, draft: &mut Draft<'_>, oldest: &OldestToken, now_millis: u64) -> Result<()> {
+    pub(crate) fn mark_done(&self, draft: &mut Draft<'_>, oldest: &OldestToken, now_millis: u64) -> Result<()> {
         oldest.used_at(now_millis);
         forget(draft, oldest, now_millis)?;
         let mut value = self.request.to_be_bytes().to_vec();
         value.extend_from_slice(&now_millis.to_be_bytes());
-        draft.put(self.key(), value).map_err(from_space)?;
+        draft.put_row(self.key(), value).map_err(from_space)?;
         draft
-            .put(time_key(now_millis, self.token.as_bytes()), [].as_slice())
+            .put_row(time_key(now_millis, self.token.as_bytes()), [].as_slice())
             .map_err(from_space)
     }
 
     fn key(&self) -> Vec<u8> {
-        layout::named(Area::Tokens, &self.token)
+        layout::named_key(Area::Tokens, &self.token)
     }
 }
 
-pub(crate) fn read(bytes: &[u8]) -> Option<(u64, u64)> {
+pub(crate) fn read_token(bytes: &[u8]) -> Option<(u64, u64)> {
     let (request, at) = bytes.split_at_checked(8)?;
     Some((
         u64::from_be_bytes(request.try_into().ok()?),
@@ -121,7 +121,7 @@ fn forget(draft: &mut Draft<'_>, oldest: &OldestToken, now_millis: u64) -> Resul
         .collect::<std::result::Result<_, _>>()
         .map_err(from_space)?;
     for (place, key) in found.iter().enumerate() {
-        let (at, token) = time_and_token(key).ok_or_else(|| damaged("a token"))?;
+        let (at, token) = time_and_token(key).ok_or_else(|| damaged_data("a token"))?;
         if place == 0 {
             oldest.met(u64::from_be_bytes(*at));
         }
@@ -132,9 +132,9 @@ fn forget(draft: &mut Draft<'_>, oldest: &OldestToken, now_millis: u64) -> Resul
             .value(&own)?
             .is_some_and(|value| value.get(8..) == Some(at.as_slice()));
         if is_this {
-            draft.delete(own).map_err(from_space)?;
+            draft.delete_row(own).map_err(from_space)?;
         }
-        draft.delete(key.as_slice()).map_err(from_space)?;
+        draft.delete_row(key.as_slice()).map_err(from_space)?;
     }
     Ok(())
 }
@@ -167,7 +167,7 @@ mod tests {
 
     async fn done(space: &Keyspace, oldest: &Arc<OldestToken>, once: Once, now: u64) {
         let oldest = Arc::clone(oldest);
-        let work = move |draft: &mut Draft<'_>| Ok::<_, NotDone>(once.done(draft, &oldest, now)?);
+        let work = move |draft: &mut Draft<'_>| Ok::<_, NotDone>(once.mark_done(draft, &oldest, now)?);
         space.commit(work).await.unwrap();
     }
 
@@ -216,7 +216,7 @@ mod tests {
         done(&space, &oldest, once("back", "things"), start - 2 * KNOWN_MILLIS).await;
         let (within, refused) = (Arc::clone(&oldest), once("refused", "things"));
         let work = move |draft: &mut Draft<'_>| {
-            refused.done(draft, &within, start + 4 * KNOWN_MILLIS)?;
+            refused.mark_done(draft, &within, start + 4 * KNOWN_MILLIS)?;
             Err::<(), _>(NotDone(StoreError::unavailable("on purpose")))
         };
         assert!(space.commit(work).await.is_err());

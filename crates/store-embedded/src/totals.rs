@@ -5,7 +5,7 @@ use singlet_keyspace::Draft;
 use singlet_store::Result;
 
 use crate::catalogue::Table;
-use crate::codec::{Reader, damaged, put_varint};
+use crate::codec::{Reader, damaged_data, put_varint};
 use crate::layout::{self, Area};
 use crate::view::{View, from_space};
 use crate::words;
@@ -29,7 +29,7 @@ impl Totals {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
-        let mut number = || u64::try_from(reader.varint()?).map_err(|_| damaged("a total"));
+        let mut number = || u64::try_from(reader.read_varint()?).map_err(|_| damaged_data("a total"));
         Ok(Self {
             items: number()?,
             bytes: number()?,
@@ -43,12 +43,12 @@ impl Totals {
             put_varint(&mut out, u128::from(number));
         }
         let key = layout::of_table(Area::Totals, table.number);
-        draft.put(key, out).map_err(from_space)
+        draft.put_row(key, out).map_err(from_space)
     }
 }
 
 /// Counts an item that changed from one size to another, and what its change takes.
-pub(crate) fn change(
+pub(crate) fn count_change(
     draft: &mut Draft<'_>,
     table: &Table,
     (before, after): (Option<usize>, Option<usize>),
@@ -67,7 +67,7 @@ pub(crate) fn change(
 }
 
 /// A size as what can be taken away; no item is anywhere near that large.
-pub(crate) fn signed(size: Option<usize>) -> i64 {
+pub(crate) fn signed_size(size: Option<usize>) -> i64 {
     i64::try_from(size.unwrap_or(0)).unwrap_or(i64::MAX)
 }
 
@@ -78,18 +78,18 @@ pub(crate) fn change_collection(draft: &mut Draft<'_>, key: &[u8], bytes: i64) -
     }
     let before = match draft.value(key)? {
         None => 0,
-        Some(bytes) => u64::try_from(Reader::new(&bytes).varint()?).map_err(|_| damaged("a total"))?,
+        Some(bytes) => u64::try_from(Reader::new(&bytes).read_varint()?).map_err(|_| damaged_data("a total"))?,
     };
     let after = before.saturating_add_signed(bytes);
     if bytes > 0 && after > collection_bytes_max() {
         return Err(words::collection_too_large());
     }
     if after == 0 {
-        return draft.delete(key).map_err(from_space);
+        return draft.delete_row(key).map_err(from_space);
     }
     let mut out = Vec::with_capacity(8);
     put_varint(&mut out, u128::from(after));
-    draft.put(key, out).map_err(from_space)
+    draft.put_row(key, out).map_err(from_space)
 }
 
 #[cfg(not(test))]

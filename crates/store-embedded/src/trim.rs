@@ -53,7 +53,7 @@ impl Retention {
 }
 
 /// Removes some of the oldest changes of a table that are not kept; how many.
-pub(crate) fn trim(
+pub(crate) fn trim_changes(
     draft: &mut Draft<'_>,
     table: &Table,
     retention: &Retention,
@@ -71,8 +71,8 @@ pub(crate) fn trim(
     let (mut gone, mut last) = (Vec::new(), None);
     // What lies before the stream began, too: it was turned off and on again. What was removed lies in memory as removed until
     // it is in the base, and is not walked over again.
-    let all = layout::Span::prefix(layout::of_table(Area::Changes, table.number));
-    let kept = all.after(&stream::trimmed(draft, table)?.key(table));
+    let all = layout::Span::with_prefix(layout::of_table(Area::Changes, table.number));
+    let kept = all.after_key(&stream::trimmed_up_to(draft, table)?.key(table));
     for row in draft.rows(kept.bounds(), Direction::Forward).take(rows_max) {
         let (key, value) = row.map_err(from_space)?;
         let Some(sequence) = Sequence::of_key(&key) else { break };
@@ -91,10 +91,10 @@ pub(crate) fn trim(
     };
     let count = gone.len();
     for key in gone {
-        draft.delete(key).map_err(from_space)?;
+        draft.delete_row(key).map_err(from_space)?;
     }
     totals.store(draft, table)?;
     let key = layout::of_table(Area::Trimmed, table.number);
-    draft.put(key, last.bytes()).map_err(from_space)?;
+    draft.put_row(key, last.bytes()).map_err(from_space)?;
     Ok(count)
 }

@@ -6,7 +6,7 @@ use singlet_store::{KeySchema, Result, Update};
 use crate::words;
 
 /// Refuses an update of a key.
-pub(crate) fn check(key: &KeySchema, update: &Update) -> Result<()> {
+pub(crate) fn check_keys_kept(key: &KeySchema, update: &Update) -> Result<()> {
     for attribute in key.attributes() {
         if changed_paths(update).any(|path| path.name() == attribute.name) {
             return Err(words::invalid_values(format!(
@@ -27,7 +27,7 @@ mod tests {
     use singlet_store::Path;
 
     fn apply(item: &Item, update: &Update) -> Result<Item> {
-        update.applied(item)
+        update.applied_to(item)
     }
 
     fn list(words: &[&str]) -> Value {
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn indexes_mean_the_list_as_it_was() {
-        let at = |index| Path::attribute("l").index(index);
+        let at = |index| Path::attribute("l").list_element(index);
         let update = Update::new()
             .set(at(9), "z")
             .set(at(5), "y")

@@ -28,18 +28,18 @@ const OPENING_STEPS_MAX: usize = 32;
 
 impl EmbeddedStore {
     /// Makes sure that the space is one that is understood, and goes on with what was begun.
-    pub(crate) fn prepare(&self) -> Result<()> {
-        let key = layout::named(Area::Format, "format");
+    pub(crate) fn prepare_space(&self) -> Result<()> {
+        let key = layout::named_key(Area::Format, "format");
         match self.snapshot().value(&key)? {
             None => {
                 let begin = self.commit(0, move |_, draft, _| {
                     let mut format = Vec::new();
                     put_varint(&mut format, FORMAT);
-                    draft.put(key, format).map_err(from_space)
+                    draft.put_row(key, format).map_err(from_space)
                 });
                 wait_for(begin)?;
             }
-            Some(bytes) => match Reader::new(&bytes).varint()? {
+            Some(bytes) => match Reader::new(&bytes).read_varint()? {
                 FORMAT => {}
                 newer => {
                     return Err(StoreError::unavailable(format!(
@@ -64,7 +64,7 @@ impl EmbeddedStore {
     }
 
     async fn step_tasks(&self) -> Result<bool> {
-        self.commit(0, |catalogue, draft, _| tasks::step(catalogue, draft))
+        self.commit(0, |catalogue, draft, _| tasks::step_task(catalogue, draft))
             .await
     }
 
@@ -98,11 +98,11 @@ impl EmbeddedStore {
             while sweep.has_more(&self.snapshot(), &table)? {
                 let (name, mut step) = (table.spec.name.clone(), sweep.clone());
                 let swept = self.commit(0, move |catalogue, draft, now| {
-                    let Some(table) = catalogue.find(draft, &name)? else {
+                    let Some(table) = catalogue.find_table(draft, &name)? else {
                         return Ok((0, step));
                     };
                     let mut moment = Moment::new(now);
-                    let swept = expiry::sweep(draft, &table, &mut step, STEP_ROWS_MAX, &mut moment)?;
+                    let swept = expiry::sweep_expired(draft, &table, &mut step, STEP_ROWS_MAX, &mut moment)?;
                     Ok((swept, step))
                 });
                 match swept.await? {
@@ -143,11 +143,11 @@ impl EmbeddedStore {
             loop {
                 let (name, retention) = (table.spec.name.clone(), Arc::clone(&retention));
                 let step = self.commit(0, move |catalogue: &Catalogue, draft, _| {
-                    let Some(table) = catalogue.find(draft, &name)? else {
+                    let Some(table) = catalogue.find_table(draft, &name)? else {
                         return Ok(0);
                     };
                     let now_seconds = Moment::new(now_millis).at_seconds;
-                    trim::trim(draft, &table, &retention, now_seconds, STEP_ROWS_MAX)
+                    trim::trim_changes(draft, &table, &retention, now_seconds, STEP_ROWS_MAX)
                 });
                 let step = step.await?;
                 trimmed += step;
@@ -189,7 +189,7 @@ pub(crate) fn trim_now_and_then(draft: &mut Draft<'_>, retention: &Retention, no
         .iter()
         .filter(|table| table.spec.stream.is_some())
     {
-        trim::trim(draft, table, retention, now_seconds, STEP_ROWS_MAX)?;
+        trim::trim_changes(draft, table, retention, now_seconds, STEP_ROWS_MAX)?;
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ pub(crate) fn from_space(error: singlet_keyspace::Error) -> StoreError {
     } else {
         ErrorKind::Unavailable
     };
-    StoreError::new(kind, message).telling(error.told())
+    StoreError::new(kind, message).with_told(error.told_publicly())
 }
 
 /// Why a work was not done. The key space makes one of its own errors; the store's are made here.

@@ -4,12 +4,12 @@ use singlet_item::{Item, Value};
 use singlet_store::{Cancellation, ErrorKind, StoreError};
 
 /// A request that is wrong. Sizes are told apart by their words, as the protocol does.
-pub(crate) fn invalid(message: impl AsRef<str>) -> StoreError {
+pub(crate) fn invalid_request(message: impl AsRef<str>) -> StoreError {
     StoreError::from_protocol("ValidationException", message.as_ref())
 }
 
 pub(crate) fn invalid_values(message: impl AsRef<str>) -> StoreError {
-    invalid(format!(
+    invalid_request(format!(
         "One or more parameter values were invalid: {}",
         message.as_ref()
     ))
@@ -34,7 +34,7 @@ pub(crate) fn no_stream(table: &str) -> StoreError {
 }
 
 pub(crate) fn no_index(index: &str) -> StoreError {
-    invalid(format!("The table does not have the specified index: {index}"))
+    invalid_request(format!("The table does not have the specified index: {index}"))
 }
 
 pub(crate) fn in_use(message: String) -> StoreError {
@@ -42,18 +42,18 @@ pub(crate) fn in_use(message: String) -> StoreError {
 }
 
 pub(crate) fn key_does_not_match() -> StoreError {
-    invalid("The provided key element does not match the schema")
+    invalid_request("The provided key element does not match the schema")
 }
 
 pub(crate) fn empty_key(name: &str, value: &Value) -> StoreError {
-    invalid(format!(
+    invalid_request(format!(
         "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty {} value. Key: {name}",
         empty_kind(value)
     ))
 }
 
 pub(crate) fn empty_index_key(index: &str, name: &str, value: &Value) -> StoreError {
-    invalid(format!(
+    invalid_request(format!(
         "One or more parameter values are not valid. A value specified for a secondary index key is not supported. \
          The AttributeValue for a key attribute cannot contain an empty {} value. IndexName: {index}, IndexKey: {name}",
         empty_kind(value)
@@ -61,7 +61,7 @@ pub(crate) fn empty_index_key(index: &str, name: &str, value: &Value) -> StoreEr
 }
 
 pub(crate) fn updated_to_empty_index_key(value: &Value) -> StoreError {
-    invalid(format!(
+    invalid_request(format!(
         "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value \
          that is not supported. The AttributeValue for a key attribute cannot contain an empty {} value.",
         empty_kind(value)
@@ -76,11 +76,11 @@ fn empty_kind(value: &Value) -> &'static str {
 }
 
 pub(crate) fn item_too_large() -> StoreError {
-    invalid("Item size has exceeded the maximum allowed size")
+    invalid_request("Item size has exceeded the maximum allowed size")
 }
 
 pub(crate) fn updated_item_too_large() -> StoreError {
-    invalid("Item size to update has exceeded the maximum allowed size")
+    invalid_request("Item size to update has exceeded the maximum allowed size")
 }
 
 pub(crate) fn collection_too_large() -> StoreError {
@@ -92,7 +92,7 @@ pub(crate) fn condition_failed(old: Option<Item>) -> StoreError {
 }
 
 /// A transaction that did nothing, with a reason per action.
-pub(crate) fn cancelled(reasons: Vec<Cancellation>) -> StoreError {
+pub(crate) fn cancelled_transaction(reasons: Vec<Cancellation>) -> StoreError {
     let codes: Vec<&str> = reasons.iter().map(code).collect();
     let message = format!(
         "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
@@ -113,7 +113,7 @@ fn code(reason: &Cancellation) -> &'static str {
 }
 
 pub(crate) fn transaction_too_large() -> StoreError {
-    invalid("Transaction request cannot include more than 4 MB of data")
+    invalid_request("Transaction request cannot include more than 4 MB of data")
 }
 
 pub(crate) fn no_such_index(index: &str, table: &str) -> StoreError {

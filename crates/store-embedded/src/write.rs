@@ -146,7 +146,7 @@ impl Refusal {
     pub(crate) fn into_error(self) -> StoreError {
         match self {
             Self::Error(error) => error,
-            Self::Condition(old) => match decode(old.as_ref()) {
+            Self::Condition(old) => match decode_kept(old.as_ref()) {
                 Ok(old) => words::condition_failed(old),
                 Err(error) => error,
             },
@@ -157,7 +157,7 @@ impl Refusal {
     pub(crate) fn into_reason(self) -> Result<Cancellation> {
         match self {
             Self::Condition(old) => Ok(Cancellation::ConditionFailed {
-                old: decode(old.as_ref())?,
+                old: decode_kept(old.as_ref())?,
             }),
             Self::Error(error) => match error.kind() {
                 ErrorKind::TooLarge => Ok(Cancellation::TooLarge),
@@ -168,8 +168,8 @@ impl Refusal {
     }
 }
 
-pub(crate) fn decode(item: Option<&Arc<[u8]>>) -> Result<Option<Item>> {
-    item.map(|bytes| RawItem::new(bytes)?.decode()).transpose()
+pub(crate) fn decode_kept(item: Option<&Arc<[u8]>>) -> Result<Option<Item>> {
+    item.map(|bytes| RawItem::new(bytes)?.decode_item()).transpose()
 }
 
 impl Write {
@@ -199,10 +199,10 @@ impl Write {
         Ok(Self::new(table, item, asked, change))
     }
 
-    pub(crate) fn update(table: Arc<Table>, request: &UpdateRequest, shared: Option<Asked>) -> Result<Self> {
+    pub(crate) fn update_item(table: Arc<Table>, request: &UpdateRequest, shared: Option<Asked>) -> Result<Self> {
         expression::check_update(&request.update)?;
         check_form(request.condition.as_ref())?;
-        update::check(&table.spec.key, &request.update)?;
+        update::check_keys_kept(&table.spec.key, &request.update)?;
         check_key(&table, &request.key)?;
         let asked = shared.unwrap_or_else(|| Asked::Own {
             key: Some(request.key.clone()),
@@ -212,7 +212,7 @@ impl Write {
         Ok(Self::new(table, &request.key, asked, Change::Update))
     }
 
-    pub(crate) fn delete(table: Arc<Table>, request: &DeleteRequest, shared: Option<Asked>) -> Result<Self> {
+    pub(crate) fn delete_item(table: Arc<Table>, request: &DeleteRequest, shared: Option<Asked>) -> Result<Self> {
         Self::delete_key(table, &request.key, request.condition.as_ref(), shared)
     }
 
@@ -223,18 +223,18 @@ impl Write {
         Ok(Self::new(table, key, asked, Change::Delete))
     }
 
-    pub(crate) fn batched(table: Arc<Table>, write: &BatchWrite) -> Result<Self> {
+    pub(crate) fn batched_write(table: Arc<Table>, write: &BatchWrite) -> Result<Self> {
         match write {
             BatchWrite::Put { item, .. } => Self::put_item(table, item, None, None),
             BatchWrite::Delete { key, .. } => Self::delete_key(table, key, None, None),
         }
     }
 
-    pub(crate) fn action(table: Arc<Table>, action: &TransactWrite, shared: Option<Asked>) -> Result<Self> {
+    pub(crate) fn transact_action(table: Arc<Table>, action: &TransactWrite, shared: Option<Asked>) -> Result<Self> {
         match action {
             TransactWrite::Put(put) => Self::put(table, put, shared),
-            TransactWrite::Update(update) => Self::update(table, update, shared),
-            TransactWrite::Delete(delete) => Self::delete(table, delete, shared),
+            TransactWrite::Update(update) => Self::update_item(table, update, shared),
+            TransactWrite::Delete(delete) => Self::delete_item(table, delete, shared),
             TransactWrite::Check { key, condition, .. } => {
                 check_form(Some(condition))?;
                 check_key(&table, key)?;
@@ -248,7 +248,7 @@ impl Write {
         let collection = table.has_local_index().then(|| {
             let mut collection = layout::of_table(Area::Collections, table.number);
             let values = table
-                .partition()
+                .partition_key()
                 .iter()
                 .filter_map(|attribute| key.get(&attribute.name));
             layout::put_partition(&mut collection, values);
@@ -264,13 +264,13 @@ impl Write {
     }
 
     /// The same for the table as it is now, where that changed since it was checked.
-    pub(crate) fn renewed(self, table: Arc<Table>) -> Result<Self> {
+    pub(crate) fn renewed_for(self, table: Arc<Table>) -> Result<Self> {
         if Arc::ptr_eq(&table, &self.table) {
             return Ok(self);
         }
         match &self.change {
             Change::Put { item, .. } => {
-                let decoded = RawItem::new(item)?.decode()?;
+                let decoded = RawItem::new(item)?.decode_item()?;
                 check_put(&table, &decoded)?;
                 let change = put_change(&table, Arc::clone(item))?;
                 Ok(Self::new(table, &decoded, self.asked, change))
@@ -312,12 +312,12 @@ impl Write {
     }
 
     /// Refuses it where its condition does not hold in what everybody sees: nobody has to wait for that.
-    pub(crate) fn precheck(&self, view: &impl View) -> std::result::Result<(), Refusal> {
+    pub(crate) fn precheck_condition(&self, view: &impl View) -> std::result::Result<(), Refusal> {
         check_condition(self.asked.condition(), view, || &self.key)
     }
 
     /// What it would do.
-    pub(crate) fn evaluate(&self, view: &impl View) -> std::result::Result<Outcome, Refusal> {
+    pub(crate) fn evaluate_write(&self, view: &impl View) -> std::result::Result<Outcome, Refusal> {
         let old = view.value(&self.key)?.map(singlet_keyspace::Bytes::into_shared);
         if let Some(condition) = self.asked.condition()
             && !condition_holds(condition, old.as_ref())?
@@ -330,8 +330,8 @@ impl Write {
             Change::Check => old.clone(),
             Change::Update => {
                 let (key, update) = self.asked.key().zip(self.asked.update()).ok_or_else(not_asked)?;
-                let before = decode(old.as_ref())?.unwrap_or_else(|| key.clone());
-                let after = update.applied(&before)?;
+                let before = decode_kept(old.as_ref())?.unwrap_or_else(|| key.clone());
+                let after = update.applied_to(&before)?;
                 check_updated(&self.table, &before, &after)?;
                 Some(encode_item(&after).into())
             }
@@ -340,7 +340,7 @@ impl Write {
     }
 
     /// Does it. What it consumes is added up.
-    pub(crate) fn apply(
+    pub(crate) fn apply_write(
         self,
         draft: &mut Draft<'_>,
         outcome: &Outcome,
@@ -367,7 +367,7 @@ impl Write {
             new,
             sizes,
         };
-        for (index, units) in change.apply(draft, prepared, moment, false)? {
+        for (index, units) in change.apply_change(draft, prepared, moment, false)? {
             *table.indexes.entry(index).or_default() += Units::write(units);
         }
         Ok(())
@@ -439,7 +439,7 @@ pub(crate) struct ItemChange<'a> {
 
 impl ItemChange<'_> {
     /// Puts it all into the draft. Gives what each index consumed that was touched.
-    pub(crate) fn apply(
+    pub(crate) fn apply_change(
         &self,
         draft: &mut Draft<'_>,
         prepared: Option<Vec<Option<Entry>>>,
@@ -447,16 +447,16 @@ impl ItemChange<'_> {
         is_expiry: bool,
     ) -> Result<Vec<(String, WriteUnits)>> {
         match self.new {
-            Some(bytes) => draft.put(self.key, Arc::clone(bytes)),
-            None => draft.delete(self.key),
+            Some(bytes) => draft.put_row(self.key, Arc::clone(bytes)),
+            None => draft.delete_row(self.key),
         }
         .map_err(from_space)?;
         let (units, local_bytes) = self.apply_indexes(draft, prepared)?;
-        expiry::replace(draft, self.table, self.key, self.old, self.new)?;
-        let stream_bytes = stream::record(draft, self.table, self.old, self.new, moment, is_expiry)?;
-        totals::change(draft, self.table, self.sizes, stream_bytes)?;
+        expiry::replace_expiry(draft, self.table, self.key, self.old, self.new)?;
+        let stream_bytes = stream::record_change(draft, self.table, self.old, self.new, moment, is_expiry)?;
+        totals::count_change(draft, self.table, self.sizes, stream_bytes)?;
         if let Some(collection) = self.collection {
-            let bytes = totals::signed(self.sizes.1) - totals::signed(self.sizes.0) + local_bytes;
+            let bytes = totals::signed_size(self.sizes.1) - totals::signed_size(self.sizes.0) + local_bytes;
             totals::change_collection(draft, collection, bytes)?;
         }
         Ok(units)
@@ -478,11 +478,11 @@ impl ItemChange<'_> {
                 None => entry(self.new)?.flatten(),
             };
             if index.is_local() {
-                let size = |entry: &Option<Entry>| totals::signed(entry.as_ref().map(|entry| entry.size_bytes));
+                let size = |entry: &Option<Entry>| totals::signed_size(entry.as_ref().map(|entry| entry.size_bytes));
                 local_bytes += size(&after) - size(&before);
             }
-            let write: IndexWrite = entry::replace(draft, before, after)?;
-            let consumed = write.units();
+            let write: IndexWrite = entry::replace_entry(draft, before, after)?;
+            let consumed = write.write_units();
             if consumed != WriteUnits::ZERO {
                 units.push((index.spec.name.clone(), consumed));
             }

@@ -15,11 +15,11 @@ use singlet_store::{
 use crate::EmbeddedStore;
 use crate::catalogue::Table;
 use crate::check::check_values;
-use crate::select::project;
+use crate::select::project_item;
 use crate::stream::Moment;
 use crate::tokens::Once;
 use crate::words;
-use crate::write::{Asked, Outcome, Refusal, Write, decode};
+use crate::write::{Asked, Outcome, Refusal, Write, decode_kept};
 
 impl EmbeddedStore {
     pub(crate) async fn put_item(&self, request: &PutRequest) -> Result<WriteAnswer> {
@@ -33,8 +33,8 @@ impl EmbeddedStore {
     pub(crate) async fn delete_item(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
         check_values(&request.key)?;
         let snapshot = self.snapshot();
-        let write = Write::delete(self.catalogue().table(&snapshot, &request.table)?, request, None)?;
-        write.precheck(&snapshot).map_err(Refusal::into_error)?;
+        let write = Write::delete_item(self.catalogue().table(&snapshot, &request.table)?, request, None)?;
+        write.precheck_condition(&snapshot).map_err(Refusal::into_error)?;
         let (outcome, consumed) = self.write_one(write).await?;
         answer_old(request.return_old, &outcome, consumed)
     }
@@ -43,19 +43,19 @@ impl EmbeddedStore {
     pub(crate) async fn update_item(&self, request: &UpdateRequest, shared: Option<Asked>) -> Result<WriteAnswer> {
         check_values(&request.key)?;
         let snapshot = self.snapshot();
-        let write = Write::update(self.catalogue().table(&snapshot, &request.table)?, request, shared)?;
-        write.precheck(&snapshot).map_err(Refusal::into_error)?;
+        let write = Write::update_item(self.catalogue().table(&snapshot, &request.table)?, request, shared)?;
+        write.precheck_condition(&snapshot).map_err(Refusal::into_error)?;
         let (outcome, consumed) = self.write_one(write).await?;
         let part = |item: Option<Item>| {
             let paths: Vec<_> = changed_paths(&request.update).cloned().collect();
-            item.map(|item| project(&item, &paths))
+            item.map(|item| project_item(&item, &paths))
         };
         let attributes = match request.returns {
             UpdateReturn::Nothing => None,
-            UpdateReturn::Old => decode(outcome.old.as_ref())?,
-            UpdateReturn::New => decode(outcome.new.as_ref())?,
-            UpdateReturn::UpdatedOld => part(decode(outcome.old.as_ref())?),
-            UpdateReturn::UpdatedNew => part(decode(outcome.new.as_ref())?),
+            UpdateReturn::Old => decode_kept(outcome.old.as_ref())?,
+            UpdateReturn::New => decode_kept(outcome.new.as_ref())?,
+            UpdateReturn::UpdatedOld => part(decode_kept(outcome.old.as_ref())?),
+            UpdateReturn::UpdatedNew => part(decode_kept(outcome.new.as_ref())?),
         };
         Ok(WriteAnswer {
             attributes: attributes.filter(|attributes| !attributes.is_empty()),
@@ -67,11 +67,11 @@ impl EmbeddedStore {
         let weight = write.weight_bytes();
         self.commit(weight, move |catalogue, draft, now_millis| {
             let table = catalogue.table(draft, &write.table.spec.name)?;
-            let write = write.renewed(table)?;
-            let outcome = write.evaluate(draft).map_err(Refusal::into_error)?;
+            let write = write.renewed_for(table)?;
+            let outcome = write.evaluate_write(draft).map_err(Refusal::into_error)?;
             let mut consumed = Consumed::default();
             let mut moment = Moment::new(now_millis);
-            write.apply(draft, &outcome, WriteMode::Single, &mut moment, &mut consumed)?;
+            write.apply_write(draft, &outcome, WriteMode::Single, &mut moment, &mut consumed)?;
             Ok((outcome, consumed))
         })
         .await
@@ -92,9 +92,9 @@ impl EmbeddedStore {
             if !has_key(&table, item) {
                 return Err(words::key_does_not_match());
             }
-            let write = Write::batched(table, write)?;
+            let write = Write::batched_write(table, write)?;
             if !seen.insert(write.key.clone()) {
-                return Err(words::invalid("Provided list of item keys contains duplicates"));
+                return Err(words::invalid_request("Provided list of item keys contains duplicates"));
             }
             bytes += write.request_bytes();
             writes.push(write);
@@ -108,9 +108,9 @@ impl EmbeddedStore {
             let mut moment = Moment::new(now_millis);
             for write in writes {
                 let table = catalogue.table(draft, &write.table.spec.name)?;
-                let write = write.renewed(table)?;
-                let outcome = write.evaluate(draft).map_err(Refusal::into_error)?;
-                write.apply(draft, &outcome, WriteMode::Single, &mut moment, &mut consumed)?;
+                let write = write.renewed_for(table)?;
+                let outcome = write.evaluate_write(draft).map_err(Refusal::into_error)?;
+                write.apply_write(draft, &outcome, WriteMode::Single, &mut moment, &mut consumed)?;
             }
             Ok(consumed)
         });
@@ -137,18 +137,18 @@ impl EmbeddedStore {
                     // Done before. DynamoDB counts reads for having looked, here nothing was read.
                     return Ok(Consumed::default());
                 }
-                once.done(draft, &oldest, now_millis)?;
+                once.mark_done(draft, &oldest, now_millis)?;
             }
             let mut renewed = Vec::with_capacity(writes.len());
             for write in writes {
                 let table = catalogue.table(draft, &write.table.spec.name)?;
-                renewed.push(write.renewed(table)?);
+                renewed.push(write.renewed_for(table)?);
             }
             let outcomes = evaluate_all(&renewed, draft)?;
             let mut consumed = Consumed::default();
             let mut moment = Moment::new(now_millis);
             for (write, outcome) in renewed.into_iter().zip(&outcomes) {
-                write.apply(draft, outcome, WriteMode::Transaction, &mut moment, &mut consumed)?;
+                write.apply_write(draft, outcome, WriteMode::Transaction, &mut moment, &mut consumed)?;
             }
             Ok(consumed)
         });
@@ -179,10 +179,10 @@ impl EmbeddedStore {
             };
             check_values(item)?;
             let table = self.catalogue().table(&snapshot, name)?;
-            match Write::action(table, action, shared(at)) {
+            match Write::transact_action(table, action, shared(at)) {
                 Ok(write) => {
                     if !seen.insert(write.key.clone()) {
-                        return Err(words::invalid(
+                        return Err(words::invalid_request(
                             "Transaction request cannot include multiple operations on one item",
                         ));
                     }
@@ -196,8 +196,8 @@ impl EmbeddedStore {
         }
         if checked.iter().any(std::result::Result::is_err) {
             // It is not done whatever the items are. What the other actions say of them is said as well.
-            let evaluated = checked.into_iter().map(|write| write?.evaluate(&snapshot));
-            return Err(words::cancelled(reasons(evaluated)?));
+            let evaluated = checked.into_iter().map(|write| write?.evaluate_write(&snapshot));
+            return Err(words::cancelled_transaction(reasons(evaluated)?));
         }
         let writes: Vec<Write> = checked.into_iter().flatten().collect();
         if bytes > TRANSACTION_BYTES_MAX {
@@ -219,10 +219,10 @@ fn is_of_request(error: &StoreError) -> bool {
 
 /// What every action does; nothing, where one cannot.
 fn evaluate_all(writes: &[Write], draft: &singlet_keyspace::Draft<'_>) -> Result<Vec<Outcome>> {
-    let evaluated: Vec<_> = writes.iter().map(|write| write.evaluate(draft)).collect();
+    let evaluated: Vec<_> = writes.iter().map(|write| write.evaluate_write(draft)).collect();
     match evaluated.iter().all(std::result::Result::is_ok) {
         true => Ok(evaluated.into_iter().flatten().collect()),
-        false => Err(words::cancelled(reasons(evaluated)?)),
+        false => Err(words::cancelled_transaction(reasons(evaluated)?)),
     }
 }
 
@@ -238,13 +238,13 @@ fn reasons(evaluated: impl IntoIterator<Item = std::result::Result<Outcome, Refu
 fn has_key(table: &Table, item: &Item) -> bool {
     table.spec.key.attributes().all(|attribute| {
         let value = item.get(&attribute.name);
-        value.is_some_and(|value| attribute.key_type.takes(value))
+        value.is_some_and(|value| attribute.key_type.takes_value(value))
     })
 }
 
 fn answer_old(is_asked: bool, outcome: &Outcome, consumed: Consumed) -> Result<WriteAnswer> {
     let attributes = match is_asked {
-        true => decode(outcome.old.as_ref())?,
+        true => decode_kept(outcome.old.as_ref())?,
         false => None,
     };
     Ok(WriteAnswer { attributes, consumed })

@@ -19,7 +19,7 @@ fn assert_passed(report: &Report) {
         report.failed.is_empty(),
         "{} cases failed:\n{}",
         report.failed.len(),
-        report.failures()
+        report.failures_text()
     );
     assert!(report.passed > 80, "only {} cases ran", report.passed);
 }
@@ -27,14 +27,14 @@ fn assert_passed(report: &Report) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_suite_passes_in_memory() {
     let open = async || Arc::new(EmbeddedStore::memory().unwrap()) as Arc<dyn Store>;
-    assert_passed(&conformance::run(open, DIFFERENCES).await);
+    assert_passed(&conformance::run_suite(open, DIFFERENCES).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_suite_passes_in_a_file() {
     let folder = Folder::new();
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(&folder.0).unwrap());
-    assert_passed(&conformance::run(async || Arc::clone(&store), DIFFERENCES).await);
+    assert_passed(&conformance::run_suite(async || Arc::clone(&store), DIFFERENCES).await);
 }
 
 #[tokio::test]

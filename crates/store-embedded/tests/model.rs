@@ -137,7 +137,7 @@ fn expected(rows: &Rows, step: &Step) -> Option<Rows> {
     let holds = |key: &Item, condition: &Option<Condition>| {
         condition
             .as_ref()
-            .is_none_or(|condition| condition.holds(rows.get(&key_of(key))))
+            .is_none_or(|condition| condition.holds_of(rows.get(&key_of(key))))
     };
     match step {
         Step::Put(item, condition) => {

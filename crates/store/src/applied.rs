@@ -16,7 +16,7 @@ impl Update {
     /// # Errors
     ///
     /// Where a path leads nowhere, or an operand has the wrong type or leaves its range.
-    pub fn applied(&self, item: &Item) -> Result<Item> {
+    pub fn applied_to(&self, item: &Item) -> Result<Item> {
         apply(item, self)
     }
 }
@@ -126,7 +126,7 @@ fn difference(old: Option<&Value>, taken: &Value) -> Result<Option<Value>> {
 
 fn at<'a>(item: &'a Item, path: &Path) -> Option<&'a Value> {
     let mut value = item.get(path.name())?;
-    for segment in path.segments() {
+    for segment in path.inner_segments() {
         value = match (segment, value) {
             (Segment::Key(name), Value::M(entries)) => entries.get(name)?,
             (Segment::Index(index), Value::L(elements)) => elements.get(*index)?,
@@ -138,7 +138,7 @@ fn at<'a>(item: &'a Item, path: &Path) -> Option<&'a Value> {
 
 /// Refuses a path whose last step has nothing to start from.
 fn check_parent(item: &Item, path: &Path) -> Result<()> {
-    let Some((last, leading)) = path.segments().split_last() else {
+    let Some((last, leading)) = path.inner_segments().split_last() else {
         return Ok(());
     };
     let mut value = item.get(path.name()).ok_or_else(wrong_path)?;
@@ -163,7 +163,7 @@ enum Container<'a> {
 
 /// What a path's last step starts from, and that step.
 fn parent<'i, 'p>(item: &'i mut Item, path: &'p Path) -> Result<(Container<'i>, &'p Segment)> {
-    let (last, leading) = path.segments().split_last().ok_or_else(wrong_path)?;
+    let (last, leading) = path.inner_segments().split_last().ok_or_else(wrong_path)?;
     let mut value = item.get_mut(path.name()).ok_or_else(wrong_path)?;
     for segment in leading {
         value = match (segment, value) {
@@ -180,7 +180,7 @@ fn parent<'i, 'p>(item: &'i mut Item, path: &'p Path) -> Result<(Container<'i>, 
 }
 
 fn write(item: &mut Item, path: &Path, value: Value) -> Result<()> {
-    if path.segments().is_empty() {
+    if path.inner_segments().is_empty() {
         item.insert(path.name().to_owned(), value);
         return Ok(());
     }
@@ -198,7 +198,7 @@ fn write(item: &mut Item, path: &Path, value: Value) -> Result<()> {
 }
 
 fn remove(item: &mut Item, path: &Path) -> Result<()> {
-    if path.segments().is_empty() {
+    if path.inner_segments().is_empty() {
         item.remove(path.name());
         return Ok(());
     }

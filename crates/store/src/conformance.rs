@@ -4,7 +4,7 @@
 //! [`Difference`]s from DynamoDB. A case states what DynamoDB does; where an engine is known to do otherwise, the case
 //! states that too, by the name of the difference. So a difference that disappears is noticed as well.
 //!
-//! Cases assert by panicking; [`run`] collects what failed.
+//! Cases assert by panicking; [`run_suite`] collects what failed.
 
 #![allow(
     clippy::unwrap_used,
@@ -73,14 +73,14 @@ pub struct Failure {
 
 impl Report {
     /// What failed, one case after another, for people.
-    pub fn failures(&self) -> String {
+    pub fn failures_text(&self) -> String {
         let line = |failure: &Failure| format!("{}: {}\n", failure.name, failure.message);
         self.failed.iter().map(line).collect()
     }
 }
 
 /// Runs every case, each on a store that `open` gives, and deletes the tables it made.
-pub async fn run(
+pub async fn run_suite(
     mut open: impl AsyncFnMut() -> Arc<dyn Store>,
     differences: impl IntoIterator<Item = Difference>,
 ) -> Report {

@@ -32,10 +32,10 @@ pub struct Units {
 
 impl Consumed {
     /// The sum over all tables and indexes.
-    pub fn total(&self) -> Units {
+    pub fn total_units(&self) -> Units {
         let mut total = Units::default();
         for table in self.tables.values() {
-            total += table.total();
+            total += table.total_units();
         }
         total
     }
@@ -49,7 +49,7 @@ impl Consumed {
     }
 
     /// What one index consumed; nothing, if it was not touched.
-    pub fn index(&self, table: &str, index: &str) -> Units {
+    pub fn index_units(&self, table: &str, index: &str) -> Units {
         let consumed = self.tables.get(table);
         consumed
             .and_then(|consumed| consumed.indexes.get(index))
@@ -60,7 +60,7 @@ impl Consumed {
 
 impl TableConsumed {
     /// The sum over the table and its indexes.
-    pub fn total(&self) -> Units {
+    pub fn total_units(&self) -> Units {
         let mut total = self.table;
         for units in self.indexes.values() {
             total += *units;
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn reported_units_are_exact() {
         let units = Units::from_reported(Some(12.5), Some(3.0));
-        assert_eq!(units.read.halves(), 25);
+        assert_eq!(units.read.half_count(), 25);
         assert_eq!(units.write.get(), 3);
         assert_eq!(Units::from_reported(None, Some(-1.0)), Units::default());
     }
@@ -156,8 +156,8 @@ mod tests {
         let mut sum = one.clone();
         sum += &one;
         assert_eq!(sum.table("t").write.get(), 4);
-        assert_eq!(sum.index("t", "i").write.get(), 2);
-        assert_eq!(sum.total().write.get(), 6);
+        assert_eq!(sum.index_units("t", "i").write.get(), 2);
+        assert_eq!(sum.total_units().write.get(), 6);
         assert_eq!(sum.table("other"), Units::default());
     }
 }

@@ -108,13 +108,13 @@ impl StoreError {
 
     /// With words that name no place, machine or data: what may be told to anybody.
     #[must_use]
-    pub fn telling(mut self, told: Option<&'static str>) -> Self {
+    pub fn with_told(mut self, told: Option<&'static str>) -> Self {
         self.inner.told = told;
         self
     }
 
     /// What may be told to anybody of why it was not done, where that is known.
-    pub fn told(&self) -> Option<&'static str> {
+    pub fn told_publicly(&self) -> Option<&'static str> {
         self.inner.told
     }
 

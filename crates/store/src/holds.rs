@@ -9,11 +9,11 @@ use crate::{AttributeType, Comparison, Condition, Operand, Path, Segment};
 
 impl Condition {
     /// Whether it holds of an item, or of none.
-    pub fn holds(&self, item: Option<&Item>) -> bool {
+    pub fn holds_of(&self, item: Option<&Item>) -> bool {
         match self {
-            Self::And(all) => all.iter().all(|condition| condition.holds(item)),
-            Self::Or(any) => any.iter().any(|condition| condition.holds(item)),
-            Self::Not(inner) => !inner.holds(item),
+            Self::And(all) => all.iter().all(|condition| condition.holds_of(item)),
+            Self::Or(any) => any.iter().any(|condition| condition.holds_of(item)),
+            Self::Not(inner) => !inner.holds_of(item),
             Self::Compare {
                 left,
                 comparison,
@@ -94,7 +94,7 @@ fn value<'a>(operand: &'a Operand, item: Option<&'a Item>) -> Option<Cow<'a, Val
 
 fn at<'a>(path: &Path, item: Option<&'a Item>) -> Option<&'a Value> {
     let mut value = item?.get(path.name())?;
-    for segment in path.segments() {
+    for segment in path.inner_segments() {
         value = match (segment, value) {
             (Segment::Key(name), Value::M(entries)) => entries.get(name)?,
             (Segment::Index(index), Value::L(elements)) => elements.get(*index)?,
@@ -147,35 +147,35 @@ mod tests {
     fn what_is_absent_compares_with_nothing_but_differs() {
         let item = item();
         let missing = |comparison| Condition::compare(Path::attribute("x"), comparison, Value::N(Number::from(1)));
-        assert!(!missing(Comparison::Less).holds(Some(&item)));
-        assert!(!missing(Comparison::Equal).holds(Some(&item)));
-        assert!(missing(Comparison::NotEqual).holds(Some(&item)));
-        assert!(missing(Comparison::NotEqual).holds(None));
+        assert!(!missing(Comparison::Less).holds_of(Some(&item)));
+        assert!(!missing(Comparison::Equal).holds_of(Some(&item)));
+        assert!(missing(Comparison::NotEqual).holds_of(Some(&item)));
+        assert!(missing(Comparison::NotEqual).holds_of(None));
     }
 
     #[test]
     fn types_do_not_mix() {
         let item = item();
         let text = Condition::compare(Path::attribute("n"), Comparison::Less, Value::S("9".to_owned()));
-        assert!(!text.holds(Some(&item)));
+        assert!(!text.holds_of(Some(&item)));
         let number = Condition::compare(Path::attribute("n"), Comparison::Less, Value::N(Number::from(9)));
-        assert!(number.holds(Some(&item)));
-        assert!(!number.negate().holds(Some(&item)));
+        assert!(number.holds_of(Some(&item)));
+        assert!(!number.negate().holds_of(Some(&item)));
     }
 
     #[test]
     fn functions_look_inside() {
         let item = item();
         let starts = Condition::begins_with("s", "ab");
-        assert!(starts.holds(Some(&item)));
-        assert!(Condition::contains("l", true).holds(Some(&item)));
-        assert!(Condition::exists(Path::attribute("l").index(0)).holds(Some(&item)));
-        assert!(Condition::not_exists(Path::attribute("l").index(1)).holds(Some(&item)));
+        assert!(starts.holds_of(Some(&item)));
+        assert!(Condition::contains("l", true).holds_of(Some(&item)));
+        assert!(Condition::exists(Path::attribute("l").list_element(0)).holds_of(Some(&item)));
+        assert!(Condition::not_exists(Path::attribute("l").list_element(1)).holds_of(Some(&item)));
         let size = Condition::compare(
             Operand::Size(Path::attribute("s")),
             Comparison::Equal,
             Value::N(Number::from(3)),
         );
-        assert!(size.holds(Some(&item)));
+        assert!(size.holds_of(Some(&item)));
     }
 }

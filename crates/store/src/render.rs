@@ -42,7 +42,7 @@ impl Renderer {
     }
 
     /// The projection of these paths; none, if all are returned.
-    pub fn projection(&mut self, paths: &[Path]) -> Result<Option<String>> {
+    pub fn projection_text(&mut self, paths: &[Path]) -> Result<Option<String>> {
         let rendered: Vec<String> = paths.iter().map(|path| self.path(path)).collect();
         if rendered.is_empty() {
             return Ok(None);
@@ -83,7 +83,7 @@ impl Renderer {
 
     fn path(&mut self, path: &Path) -> String {
         let mut rendered = self.name(path.name());
-        for segment in path.segments() {
+        for segment in path.inner_segments() {
             match segment {
                 Segment::Key(key) => {
                     rendered.push('.');
@@ -123,10 +123,10 @@ mod tests {
         let mut renderer = Renderer::new();
         let paths = [
             Path::from("a.b"),
-            Path::attribute("m").key("a.b").index(3),
+            Path::attribute("m").key("a.b").list_element(3),
             Path::from("m"),
         ];
-        assert_eq!(renderer.projection(&paths).unwrap().unwrap(), "#0, #1.#0[3], #1");
+        assert_eq!(renderer.projection_text(&paths).unwrap().unwrap(), "#0, #1.#0[3], #1");
         assert_eq!(renderer.value(&Value::from(1)), ":0");
         assert_eq!(renderer.value(&Value::from("1")), ":1");
         assert_eq!(renderer.value(&Value::from(1)), ":0");
@@ -137,12 +137,12 @@ mod tests {
 
     #[test]
     fn no_projection_is_no_expression() {
-        assert_eq!(Renderer::new().projection(&[]).unwrap(), None);
+        assert_eq!(Renderer::new().projection_text(&[]).unwrap(), None);
     }
 
     #[test]
     fn a_projection_beyond_four_kilobytes_is_too_large() {
         let paths: Vec<Path> = (0..1000).map(|n| Path::attribute(format!("attribute {n}"))).collect();
-        assert!(Renderer::new().projection(&paths).unwrap_err().is_too_large());
+        assert!(Renderer::new().projection_text(&paths).unwrap_err().is_too_large());
     }
 }

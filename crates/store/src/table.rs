@@ -120,7 +120,7 @@ pub enum KeyType {
 
 impl KeyType {
     /// The letter by which DynamoDB names it.
-    pub fn letter(self) -> &'static str {
+    pub fn type_letter(self) -> &'static str {
         match self {
             KeyType::String => "S",
             KeyType::Number => "N",
@@ -129,7 +129,7 @@ impl KeyType {
     }
 
     /// Whether a value can be a key of this type.
-    pub fn takes(self, value: &Value) -> bool {
+    pub fn takes_value(self, value: &Value) -> bool {
         matches!(
             (value, self),
             (Value::S(_), KeyType::String) | (Value::N(_), KeyType::Number) | (Value::B(_), KeyType::Binary)
@@ -163,7 +163,7 @@ pub struct IndexUnits {
 
 impl IndexSpec {
     /// How the index is paid on a table that is paid so: by its own units where it has any, else as the table is.
-    pub fn billing(&self, table: Billing) -> Billing {
+    pub fn index_billing(&self, table: Billing) -> Billing {
         match (table, self.units) {
             (Billing::Provisioned { .. }, Some(units)) => Billing::Provisioned {
                 read_units: units.read_units,

@@ -158,7 +158,7 @@ fn clash(one: &Path, other: &Path) -> Option<&'static str> {
     if one.name() != other.name() {
         return None;
     }
-    for (left, right) in one.segments().iter().zip(other.segments()) {
+    for (left, right) in one.inner_segments().iter().zip(other.inner_segments()) {
         match (left, right) {
             (left, right) if left == right => {}
             (Segment::Key(_), Segment::Index(_)) | (Segment::Index(_), Segment::Key(_)) => return Some("conflict"),
@@ -275,7 +275,7 @@ pub fn value_shown(value: &Value) -> String {
 /// A path as DynamoDB shows it in a refusal.
 fn shown(path: &Path) -> String {
     let mut parts = vec![path.name().to_owned()];
-    parts.extend(path.segments().iter().map(|segment| match segment {
+    parts.extend(path.inner_segments().iter().map(|segment| match segment {
         Segment::Key(name) => name.clone(),
         Segment::Index(index) => format!("[{index}]"),
     }));
@@ -295,9 +295,9 @@ mod tests {
         let words = |one: Path, other: Path| check(one, other).unwrap_err().to_string();
         assert!(check(a(), Path::attribute("b")).is_ok());
         assert!(check(a().key("x"), a().key("y")).is_ok());
-        assert!(check(a().index(0), a().index(1)).is_ok());
+        assert!(check(a().list_element(0), a().list_element(1)).is_ok());
         assert!(words(a(), a().key("x")).ends_with("path one: [a], path two: [a, x]"));
         assert!(words(a(), a()).contains("overlap"));
-        assert!(words(a().key("x"), a().index(1)).contains("paths conflict with"));
+        assert!(words(a().key("x"), a().list_element(1)).contains("paths conflict with"));
     }
 }

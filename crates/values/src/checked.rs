@@ -18,7 +18,7 @@ use super::{
 /// # Errors
 ///
 /// Where it is not of the type or outside its limits.
-pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
+pub fn checked_value(value: &Value, ty: &Type) -> Result<Value, Invalid> {
     as_stored(value, ty).map(Cow::into_owned)
 }
 
@@ -26,7 +26,7 @@ pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
 ///
 /// # Errors
 ///
-/// As [`checked`].
+/// As [`checked_value`].
 pub fn as_stored<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>, Invalid> {
     let wrong = || Err(Invalid::new(format!("this must be {}", type_words(ty))));
     let same = || Ok(Cow::Borrowed(value));
@@ -70,7 +70,7 @@ pub fn as_stored<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>, Inva
         (Value::M(entries), Type::Map(element, limits)) => {
             check_length(entries.len() as u64, limits, "entries")?;
             let entries = entries.iter().map(|(name, value)| {
-                let value = checked(value, element).map_err(|invalid| invalid.under(name))?;
+                let value = checked_value(value, element).map_err(|invalid| invalid.under(name))?;
                 Ok((name.clone(), value))
             });
             entries.collect::<Result<_, _>>().map(|map| Cow::Owned(Value::M(map)))
@@ -86,19 +86,19 @@ fn checked_list(elements: &[Value], element: &Type, limits: &LengthLimits) -> Re
     check_length(elements.len() as u64, limits, "elements")?;
     let elements = elements.iter().enumerate();
     elements
-        .map(|(at, value)| checked(value, element).map_err(|invalid| invalid.under(&at.to_string())))
+        .map(|(at, value)| checked_value(value, element).map_err(|invalid| invalid.under(&at.to_string())))
         .collect()
 }
 
 fn checked_fields(entries: &BTreeMap<String, Value>, object: &ObjectType) -> Result<Value, Invalid> {
-    if let Some(unknown) = entries.keys().find(|name| object.field(name).is_none()) {
+    if let Some(unknown) = entries.keys().find(|name| object.field_named(name).is_none()) {
         return Err(Invalid::new("there is no such field").under(unknown));
     }
     let mut map = BTreeMap::new();
     for field in &object.fields {
         match entries.get(&field.name).filter(|value| !value.is_null()) {
             Some(value) => {
-                let value = checked(value, &field.ty).map_err(|invalid| invalid.under(&field.name))?;
+                let value = checked_value(value, &field.ty).map_err(|invalid| invalid.under(&field.name))?;
                 map.insert(field.name.clone(), value);
             }
             None if field.optional => {}
@@ -114,7 +114,7 @@ fn checked_place(entries: &BTreeMap<String, Value>) -> Result<Value, Invalid> {
         let value = entries
             .get(name)
             .ok_or_else(|| Invalid::new("this is missing").under(name))?;
-        let value = checked(value, &degrees).map_err(|invalid| invalid.under(name))?;
+        let value = checked_value(value, &degrees).map_err(|invalid| invalid.under(name))?;
         map.insert(name.to_owned(), value);
     }
     Ok(Value::M(map))

@@ -76,7 +76,7 @@ impl JsonPieces {
             | Value::Null
             | Value::Ss(_)
             | Value::Ns(_)
-            | Value::Bs(_)) => return json_text::write(out, &leaf),
+            | Value::Bs(_)) => return json_text::write_value(out, &leaf),
         };
         let level = Level::new(rest, true);
         out.push(level.brackets().0);
@@ -118,7 +118,7 @@ impl Level {
             out.push(b',');
         }
         if let Some(name) = name {
-            json_text::string(out, &name);
+            json_text::write_string(out, &name);
             out.push(b':');
         }
         value
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn pieces_of_any_length_are_the_text() {
         for value in [sample(), Value::from("x"), Value::L(vec![]), Value::M(BTreeMap::new())] {
-            let whole = json_text::of(&value);
+            let whole = json_text::json_of(&value);
             for bytes_min in [1, 2, 3, 7, whole.len(), whole.len() + 1] {
                 let mut pieces = JsonPieces::of(value.clone());
                 let mut text = Vec::new();
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn an_open_object_lacks_its_brackets() {
         let members = BTreeMap::from([("a".to_owned(), sample()), ("b".to_owned(), Value::from(1))]);
-        let whole = json_text::of(&Value::M(members.clone()));
+        let whole = json_text::json_of(&Value::M(members.clone()));
         let mut text = Vec::new();
         assert!(JsonPieces::of_open_object(members).write_more(&mut text, usize::MAX));
         assert_eq!(format!("{{{}}}", String::from_utf8(text).unwrap_or_default()), whole);

@@ -5,33 +5,33 @@ use base64::engine::general_purpose::STANDARD;
 use singlet_item::Value;
 
 /// A value.
-pub fn of(value: &Value) -> String {
+pub fn json_of(value: &Value) -> String {
     let mut out = Vec::new();
-    write(&mut out, value);
+    write_value(&mut out, value);
     String::from_utf8(out).unwrap_or_default()
 }
 
 /// Appends a value.
-pub fn write(out: &mut Vec<u8>, value: &Value) {
+pub fn write_value(out: &mut Vec<u8>, value: &Value) {
     match value {
-        Value::S(text) => string(out, text),
+        Value::S(text) => write_string(out, text),
         Value::N(number) => out.extend_from_slice(number.to_string().as_bytes()),
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Null => out.extend_from_slice(b"null"),
-        Value::B(bytes) => string(out, &STANDARD.encode(bytes)),
-        Value::L(elements) => list(out, elements, write),
-        Value::M(entries) => object(out, entries.iter().map(|(name, value)| (name.as_str(), value))),
-        Value::Ss(words) => list(out, words, |out, word| string(out, word)),
+        Value::B(bytes) => write_string(out, &STANDARD.encode(bytes)),
+        Value::L(elements) => list(out, elements, write_value),
+        Value::M(entries) => write_object(out, entries.iter().map(|(name, value)| (name.as_str(), value))),
+        Value::Ss(words) => list(out, words, |out, word| write_string(out, word)),
         Value::Ns(numbers) => list(out, numbers, |out, number| {
             out.extend_from_slice(number.to_string().as_bytes());
         }),
-        Value::Bs(all) => list(out, all, |out, bytes| string(out, &STANDARD.encode(bytes))),
+        Value::Bs(all) => list(out, all, |out, bytes| write_string(out, &STANDARD.encode(bytes))),
     }
 }
 
 /// A value over several lines, for people.
-pub fn indented(value: &Value) -> String {
+pub fn indented_json(value: &Value) -> String {
     let mut out = String::new();
     indent(&mut out, value, 0);
     out
@@ -50,7 +50,7 @@ fn indent(out: &mut String, value: &Value, depth: usize) {
         let entries = entries.iter().map(|(name, value)| (Some(name.as_str()), value));
         return indent_all(out, ('{', '}'), entries, depth);
     }
-    out.push_str(&of(value));
+    out.push_str(&json_of(value));
 }
 
 fn indent_all<'a>(
@@ -64,7 +64,7 @@ fn indent_all<'a>(
         out.push_str(if at == 0 { "\n" } else { ",\n" });
         out.push_str(&"  ".repeat(depth + 1));
         if let Some(name) = name {
-            out.push_str(&of(&Value::S(name.to_owned())));
+            out.push_str(&json_of(&Value::S(name.to_owned())));
             out.push_str(": ");
         }
         indent(out, value, depth + 1);
@@ -75,21 +75,21 @@ fn indent_all<'a>(
 }
 
 /// Appends an object.
-pub fn object<'a>(out: &mut Vec<u8>, entries: impl Iterator<Item = (&'a str, &'a Value)>) {
+pub fn write_object<'a>(out: &mut Vec<u8>, entries: impl Iterator<Item = (&'a str, &'a Value)>) {
     out.push(b'{');
     for (at, (name, value)) in entries.enumerate() {
         if at > 0 {
             out.push(b',');
         }
-        string(out, name);
+        write_string(out, name);
         out.push(b':');
-        write(out, value);
+        write_value(out, value);
     }
     out.push(b'}');
 }
 
 /// Appends a string.
-pub fn string(out: &mut Vec<u8>, text: &str) {
+pub fn write_string(out: &mut Vec<u8>, text: &str) {
     // Writing into memory cannot fail.
     let _ = serde_json::to_writer(out, text);
 }
@@ -114,7 +114,7 @@ mod tests {
     fn every_digit_of_a_number_is_kept() {
         let digits = "12345678901234567890123456789012345678";
         let mut out = Vec::new();
-        write(
+        write_value(
             &mut out,
             &Value::L(vec![Value::N(digits.parse().unwrap()), Value::S("a\"\n".to_owned())]),
         );
@@ -130,14 +130,14 @@ mod tests {
             ("b".to_owned(), Value::Null),
         ]));
         let expected = format!("{{\n  \"a\\\"\": [\n    {digits},\n    []\n  ],\n  \"b\": null\n}}");
-        assert_eq!(indented(&value), expected);
+        assert_eq!(indented_json(&value), expected);
     }
 
     #[test]
     fn maps_nest() {
         let inner = Value::M(BTreeMap::from([("b".to_owned(), Value::Null)]));
         let mut out = Vec::new();
-        write(
+        write_value(
             &mut out,
             &Value::M(BTreeMap::from([
                 ("a".to_owned(), inner),

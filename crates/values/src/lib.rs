@@ -28,7 +28,7 @@ use singlet_model::spelling::canonical_text;
 use singlet_model::text_forms::TextForm;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
-pub use checked::{as_stored, checked};
+pub use checked::{as_stored, checked_value};
 pub use json_pieces::JsonPieces;
 pub use tree::{JsonError, Members, Tree};
 
@@ -152,7 +152,7 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
         },
         Type::Bytes(limits) => bytes(text, limits),
         Type::Geo(_) => place_from_text(text).ok_or_else(wrong),
-        Type::Duration => duration(text).map(Duration::to_value).ok_or_else(wrong),
+        Type::Duration => parse_duration(text).map(Duration::to_value).ok_or_else(wrong),
         Type::OrWords(value, words) => match words.iter().any(|word| word == text) {
             true => Ok(Value::S(text.to_owned())),
             false => from_text(text, value),
@@ -216,7 +216,7 @@ fn check_text(text: &str, limits: &TextLimits) -> Result<(), Invalid> {
     let length = text.chars().count() as u64;
     check_length(length, &limits.length, "characters")?;
     if let Some(pattern) = &limits.pattern
-        && !pattern.matches(text)
+        && !pattern.matches_whole(text)
     {
         return Err(Invalid::new(match TextForm::of(limits) {
             Some(form) => format!("this must be {}", form.what),
@@ -340,7 +340,7 @@ fn map(entries: &Members<'_>, element: &Type, limits: &LengthLimits) -> Result<V
 }
 
 fn fields(entries: &Members<'_>, tree: &Tree<'_>, object: &ObjectType) -> Result<Value, Invalid> {
-    if let Some((unknown, _)) = entries.iter().find(|(name, _)| object.field(name).is_none()) {
+    if let Some((unknown, _)) = entries.iter().find(|(name, _)| object.field_named(name).is_none()) {
         return Err(Invalid::new("there is no such field").under(unknown));
     }
     let mut map = BTreeMap::new();
@@ -384,7 +384,7 @@ fn place_from_text(text: &str) -> Option<Value> {
 }
 
 /// `30d`, `90m`, `2h30m`, `6mo`.
-pub fn duration(text: &str) -> Option<Duration> {
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let (mut months, mut millis) = (0_i64, 0_i64);
     let mut rest = text;
     if rest.is_empty() {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
-use singlet_verify::least::run::{LeastOptions, run};
+use singlet_verify::least::run::{LeastOptions, run_least};
 
 fn main() {
     let mut options = LeastOptions {
@@ -40,7 +40,7 @@ fn main() {
         .build()
         .unwrap();
     let store = || -> Arc<dyn Store> { Arc::new(EmbeddedStore::memory().unwrap()) };
-    let report = runtime.block_on(run(options, &store)).unwrap();
+    let report = runtime.block_on(run_least(options, &store)).unwrap();
     for case in report.worst.iter().take(worst).rev().chain(&report.lowest) {
         println!(
             "consumed {} half units, the least is {} by {}\n{}\n=====",

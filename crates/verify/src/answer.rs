@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, evaluate_bound, holds};
+use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, evaluate_bound, holds_condition};
 use singlet_model::expression::{Expr, ExprKind, Word};
 use singlet_model::model::{Each, Let, LetValue, Read, Return, Selection, SelectionKind};
 use singlet_model::types::EntityId;
@@ -148,7 +148,7 @@ fn answered(
 /// What was sent, with the defaults of what was not.
 fn arguments(read: &Read, scope: Scope<'_>) -> Result<Attributes, AnswerStop> {
     let sent = scope.args;
-    if sent.keys().any(|name| read.arg(name).is_none()) {
+    if sent.keys().any(|name| read.argument_named(name).is_none()) {
         return Err(OracleRefusal::Request.into());
     }
     let nothing = Attributes::new();
@@ -156,7 +156,7 @@ fn arguments(read: &Read, scope: Scope<'_>) -> Result<Attributes, AnswerStop> {
     for arg in &read.args {
         match (sent.get(&arg.name), &arg.default) {
             (Some(value), _) => {
-                let value = values::checked(value, &arg.ty).map_err(|_| OracleRefusal::Request)?;
+                let value = values::checked_value(value, &arg.ty).map_err(|_| OracleRefusal::Request)?;
                 args.insert(arg.name.clone(), value);
             }
             (None, Some(default)) => {
@@ -231,7 +231,7 @@ impl AnswerSearch<'_> {
         };
         let mut selection = selection.clone();
         if let Some(reverse) = &read.reverse
-            && holds(reverse, &scope)?
+            && holds_condition(reverse, &scope)?
         {
             let orders = selection.order.iter_mut();
             orders.for_each(|order| order.descending = !order.descending);
@@ -269,7 +269,7 @@ impl AnswerSearch<'_> {
         for clause in self.read.allow.conjuncts() {
             let names = clause.any(|part| matches!(part.kind, ExprKind::Bound(_)));
             let is_of_a_row = !clause.attributes().is_empty();
-            if is_of_a_row || names != of_rows || holds(clause, &scope)? {
+            if is_of_a_row || names != of_rows || holds_condition(clause, &scope)? {
                 continue;
             }
             return Err(match (of_rows, self.scope.caller.authenticated) {
@@ -562,11 +562,11 @@ fn most_of(selection: &Selection, unless_said: usize) -> usize {
 
 impl MeantRead {
     /// How an answer differs from what is meant: all rows of a list, or the one value that is answered.
-    pub fn difference(&self, _model: &Model, read: &Read, got: &[Value]) -> Option<String> {
+    pub fn answer_difference(&self, _model: &Model, read: &Read, got: &[Value]) -> Option<String> {
         let finds = read.selection.as_ref().map(|selection| selection.kind) == Some(SelectionKind::Find);
         match finds && read.each.is_none() {
-            true => self.meaning.difference(Some(&Value::L(got.to_vec()))),
-            false => self.meaning.difference(got.first()),
+            true => self.meaning.value_difference(Some(&Value::L(got.to_vec()))),
+            false => self.meaning.value_difference(got.first()),
         }
     }
 

@@ -114,7 +114,7 @@ impl Bench {
         now: i64,
         given: BenchGiven,
     ) -> Result<Self, BenchError> {
-        let spec = table::spec(&load_model(text)?);
+        let spec = table::table_spec(&load_model(text)?);
         store.create_table(&spec).await.map_err(RuntimeError::from)?;
         let (bench, items) = Bench::with_items(text, store, rows, now, given)?;
         load::put_all(bench.engine.store(), &spec.name, items, |_| {}).await?;
@@ -154,7 +154,7 @@ impl Bench {
             let Some(entity) = engine.model().entity_named(&name) else {
                 continue;
             };
-            let scope = scope(&engine, now, &nothing, &nobody);
+            let scope = bench_scope(&engine, now, &nothing, &nobody);
             let items = load::items_of_row(engine.model(), entity, &attributes, scope)?;
             let own = items.first().map(|item| primary_key(engine.model(), item));
             stored.insert(own.unwrap_or_default(), ((name, attributes), items));
@@ -178,7 +178,7 @@ impl Bench {
     }
 
     /// A case that came out otherwise than it is meant.
-    pub(crate) fn mismatch(&self, case: &Case, what: String) -> Mismatch {
+    pub(crate) fn case_mismatch(&self, case: &Case, what: String) -> Mismatch {
         let plan = self.engine.plan(&case.read);
         Mismatch {
             what,
@@ -229,10 +229,10 @@ impl Bench {
         let Some(read) = model.reads.iter().find(|read| read.name == case.read) else {
             return Ok(Outcome::Unplanned("unknown"));
         };
-        if let Some(reason) = self.refusal(read, &case.args) {
+        if let Some(reason) = self.planner_refusal(read, &case.args) {
             return Ok(Outcome::Unplanned(reason));
         }
-        let scope = scope(&self.engine, case.now, &case.args, &case.caller);
+        let scope = bench_scope(&self.engine, case.now, &case.args, &case.caller);
         let meant = meant_read(model, read, &self.rows, scope);
         if meant.as_ref().is_ok_and(|meant| meant.ambiguous) {
             return Ok(Outcome::Ambiguous);
@@ -246,7 +246,7 @@ impl Bench {
                     None
                 }
                 Some(refusal) => Some(format!("an answer comes where {refusal:?} is meant")),
-                None => meant.difference(model, read, &got),
+                None => meant.answer_difference(model, read, &got),
             },
             (Ok(()), Err(error)) => Some(format!("the meaning fails: {error}")),
             (Err(RuntimeError::Stored(what)), _) => Some(what.clone()),
@@ -266,7 +266,7 @@ impl Bench {
             Some(what) => Err(Box::new(Mismatch {
                 expected: meant.map(|meant| meant.shown()).unwrap_or_default(),
                 got,
-                ..self.mismatch(case, what)
+                ..self.case_mismatch(case, what)
             })),
         }
     }
@@ -306,7 +306,7 @@ impl Bench {
     }
 
     /// Why the planner refuses a read with these arguments; none where it has a plan.
-    pub(crate) fn refusal(&self, read: &Read, args: &Attributes) -> Option<&'static str> {
+    pub(crate) fn planner_refusal(&self, read: &Read, args: &Attributes) -> Option<&'static str> {
         let known = self.combination(read, args)?;
         let is_open = |selection: &Selection| {
             let plan = plan_selection(self.engine.model(), selection, None, None, &|_| true);
@@ -343,7 +343,7 @@ impl Bench {
                 cursor: cursor.take(),
                 now: case.now,
             };
-            self.meter.taken();
+            self.meter.taken_requests();
             let mut answer = self.engine.read(&case.read, &request).await?;
             self.check_cost(read, case, page == 0 && pages)?;
             let rows = match (&mut answer.value, &read.pages) {
@@ -389,7 +389,7 @@ impl Bench {
     }
 
     fn check_cost(&self, read: &Read, case: &Case, first_page: bool) -> Result<(), RuntimeError> {
-        let sent = self.meter.taken();
+        let sent = self.meter.taken_requests();
         let Some(known) = self.combination(read, &case.args) else {
             return Ok(());
         };
@@ -456,7 +456,7 @@ fn reason(why: &Why) -> (u8, &'static str) {
 }
 
 fn load_model(text: &str) -> Result<Model, BenchError> {
-    let loaded = singlet_model::load(&Source::new("made", text));
+    let loaded = singlet_model::load_source(&Source::new("made", text));
     let errors = loaded
         .diagnostics
         .iter()
@@ -473,7 +473,7 @@ fn primary_key(model: &Model, item: &Item) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn scope<'a>(engine: &'a Engine, now: i64, args: &'a Attributes, caller: &'a Caller) -> Scope<'a> {
+pub(crate) fn bench_scope<'a>(engine: &'a Engine, now: i64, args: &'a Attributes, caller: &'a Caller) -> Scope<'a> {
     static NOTHING: Attributes = Attributes::new();
     Scope {
         setting: engine.setting(),

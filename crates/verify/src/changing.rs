@@ -7,7 +7,7 @@ use singlet_runtime::{Request, RuntimeError, load};
 use singlet_store::DeleteRequest;
 
 use crate::answer::meant_read;
-use crate::bench::{Bench, Case, PAGES_MAX, Row, scope};
+use crate::bench::{Bench, Case, PAGES_MAX, Row, bench_scope};
 use crate::writes::world;
 
 /// The items of one row, and whether they are in the table now.
@@ -26,10 +26,10 @@ impl Bench {
     pub(crate) async fn check_changing(&self, case: &Case, seed: u64) -> Option<Result<(), String>> {
         let model = self.engine().model();
         let read = model.reads.iter().find(|read| read.name == case.read)?;
-        if !is_plain_list(read) || self.refusal(read, &case.args).is_some() {
+        if !is_plain_list(read) || self.planner_refusal(read, &case.args).is_some() {
             return None;
         }
-        let scope = scope(self.engine(), case.now, &case.args, &case.caller);
+        let scope = bench_scope(self.engine(), case.now, &case.args, &case.caller);
         let all = meant_read(model, read, self.rows(), scope).ok()?;
         // The versions of one thing stay or change together: which one is the current one hangs on the others.
         let first_version = |at: usize| {

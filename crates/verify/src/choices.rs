@@ -20,7 +20,7 @@ pub(crate) struct Choices {
 
 impl Choices {
     /// This way through the choices again, from its beginning.
-    pub(crate) fn again(&self) -> Self {
+    pub(crate) fn from_beginning(&self) -> Self {
         Choices {
             script: self.script.clone(),
             numbers: self.numbers.clone(),
@@ -29,7 +29,7 @@ impl Choices {
     }
 
     /// One of so many. Where there is one only, nothing is left open.
-    pub(crate) fn choose(&self, count: usize) -> usize {
+    pub(crate) fn choose_one(&self, count: usize) -> usize {
         if count <= 1 {
             return 0;
         }
@@ -44,7 +44,7 @@ impl Choices {
         self.draws.set(true);
         let known = self.numbers.iter().flatten().copied();
         let known: Vec<u64> = known.filter(|number| *number < below).collect();
-        let chosen = self.choose(known.len());
+        let chosen = self.choose_one(known.len());
         known.get(chosen).copied().unwrap_or(usual % below.max(1))
     }
 
@@ -62,7 +62,7 @@ impl Choices {
     pub(crate) fn with_numbers(&self, numbers: Vec<u64>) -> Self {
         Choices {
             numbers: Some(numbers),
-            ..self.again()
+            ..self.from_beginning()
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
         let mut ways = Vec::new();
         let mut choices = Choices::default();
         loop {
-            ways.push([choices.choose(3), choices.choose(1), choices.choose(2)]);
+            ways.push([choices.choose_one(3), choices.choose_one(1), choices.choose_one(2)]);
             match choices.next_way() {
                 Some(next) => choices = next,
                 None => break,

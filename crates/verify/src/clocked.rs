@@ -21,7 +21,7 @@ pub(crate) struct Clocked {
 
 impl Clocked {
     /// Around a store whose stream has one line of numbers, as the embedded one has.
-    pub fn around(inner: Arc<dyn Store>, now_millis: i64) -> Arc<Self> {
+    pub fn clocked_around(inner: Arc<dyn Store>, now_millis: i64) -> Arc<Self> {
         Arc::new(Clocked {
             inner,
             now: AtomicI64::new(now_millis.div_euclid(1_000)),
@@ -86,7 +86,7 @@ pub(crate) struct Mortal {
 
 impl Mortal {
     /// Ends at a request, counted from 1.
-    pub fn after(inner: Arc<dyn Store>, requests: usize) -> Arc<Self> {
+    pub fn mortal_after(inner: Arc<dyn Store>, requests: usize) -> Arc<Self> {
         Arc::new(Mortal {
             inner,
             left: AtomicUsize::new(requests),

@@ -11,7 +11,7 @@ pub struct EmptiedStore(Arc<dyn Store>);
 
 impl EmptiedStore {
     /// Around a store whose tables are nobody else's.
-    pub fn around(inner: Arc<dyn Store>) -> Arc<dyn Store> {
+    pub fn emptied_around(inner: Arc<dyn Store>) -> Arc<dyn Store> {
         Arc::new(EmptiedStore(inner))
     }
 }

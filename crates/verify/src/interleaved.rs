@@ -19,7 +19,7 @@ pub struct Interleaved {
 
 impl Interleaved {
     /// Around a store.
-    pub fn around(inner: Arc<dyn Store>, rng: Rng) -> Arc<dyn Store> {
+    pub fn interleaved_around(inner: Arc<dyn Store>, rng: Rng) -> Arc<dyn Store> {
         let rng = Mutex::new(rng);
         Arc::new(Interleaved { inner, rng })
     }

@@ -40,7 +40,7 @@ impl Metered {
     }
 
     /// What was asked since this was asked last.
-    pub fn taken(&self) -> Vec<MeteredRequest> {
+    pub fn taken_requests(&self) -> Vec<MeteredRequest> {
         std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -50,7 +50,7 @@ impl Metered {
             call,
             index: index.cloned(),
             consistency: promise,
-            consumed: consumed.total().read,
+            consumed: consumed.total_units().read,
             shown,
         });
     }

@@ -68,8 +68,14 @@ impl fmt::Display for Mismatch {
         for (name, value) in &self.given.settings {
             write!(out, " # settings.{name} is {}", values::to_json(value))?;
         }
-        let usual = Bounds::USUAL.lines();
-        for line in self.given.bounds.lines().iter().filter(|line| !usual.contains(line)) {
+        let usual = Bounds::USUAL.bound_lines();
+        for line in self
+            .given
+            .bounds
+            .bound_lines()
+            .iter()
+            .filter(|line| !usual.contains(line))
+        {
             write!(out, " # {} is {}", line.name, line.value)?;
         }
         writeln!(out, "\n\n# plan\n{}\n# keys\n{}\n", self.plan, self.asked)?;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, row_order};
+use singlet_model::evaluate::{EvaluateError, evaluate_as, holds_condition, row_order};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, History, Read, Selection};
 use singlet_model::types::Type;
@@ -173,17 +173,17 @@ fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<At
 fn means(question: Question<'_>, row: &Attributes, scope: Scope<'_>) -> Result<bool, EvaluateError> {
     let scope = scope.with_row(row);
     for conjunct in question.selection.filter.iter().flat_map(Expr::conjuncts) {
-        if !is_left_out(question.read, conjunct, scope.args) && !holds(conjunct, &scope)? {
+        if !is_left_out(question.read, conjunct, scope.args) && !holds_condition(conjunct, &scope)? {
             return Ok(false);
         }
     }
-    question.allow.map_or(Ok(true), |allow| holds(allow, &scope))
+    question.allow.map_or(Ok(true), |allow| holds_condition(allow, &scope))
 }
 
 /// `attribute OP args.x` is left out where the optional `x` was not sent; a test of `x` itself is not.
 fn is_left_out(read: &Read, conjunct: &Expr, args: &Attributes) -> bool {
     let unsent = |expr: &Expr| match &expr.kind {
-        ExprKind::Arg(name) => !args.contains_key(name) && read.arg(name).is_some_and(|arg| arg.optional),
+        ExprKind::Arg(name) => !args.contains_key(name) && read.argument_named(name).is_some_and(|arg| arg.optional),
         _ => false,
     };
     match &conjunct.kind {

@@ -42,7 +42,9 @@ pub(crate) fn page_difference(
     };
     let least_alike = |cost: &RequestCost| -> u64 {
         let alike = combination.requests.iter().filter(|other| alike(cost, other));
-        least_in_all(&alike.cloned().collect::<Vec<RequestCost>>(), |other| other.sent().0)
+        least_in_all(&alike.cloned().collect::<Vec<RequestCost>>(), |other| {
+            other.requests_sent().0
+        })
     };
     // Of those that an argument chooses one suffices.
     let is_sent = |cost: &RequestCost| sent_for(cost) >= least_alike(cost);
@@ -79,7 +81,7 @@ pub(crate) fn worked_costs<'p>(model: &Model, plans: impl Iterator<Item = &'p Re
     let sizes = Sizes::of(model);
     let costs = plans.map(|plan| {
         let combinations = plan.combinations.iter();
-        let worked = combinations.map(|known| (known.sent.clone(), Worked::sum(&known.requests, &sizes)));
+        let worked = combinations.map(|known| (known.sent.clone(), Worked::sum_requests(&known.requests, &sizes)));
         (plan.read.clone(), worked.collect())
     });
     costs.collect()

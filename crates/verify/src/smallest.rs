@@ -37,7 +37,7 @@ pub(crate) async fn smallest_case(mismatch: Mismatch, store: StoreMaker<'_>) -> 
     if let Some(smaller) = shown_again(&known.model, &known.rows, &usual, shrinking).await {
         known = smaller;
     }
-    if let Some(text) = alone.map(|tree| tree.printed())
+    if let Some(text) = alone.map(|tree| tree.printed_file())
         && let Some(smaller) = shown_again(&text, &known.rows, &known, shrinking).await
     {
         known = smaller;
@@ -123,11 +123,11 @@ async fn shown_again(text: &str, rows: &[Row], known: &Mismatch, shrinking: Shri
     if Instant::now() > shrinking.until {
         return None;
     }
-    let loaded = singlet_model::load(&Source::new("made", text));
+    let loaded = singlet_model::load_source(&Source::new("made", text));
     let model = loaded.model.filter(|_| !loaded.diagnostics.has_errors())?;
     let read = model.reads.iter().find(|read| read.name == known.case.read)?;
     let mut case = known.case.clone();
-    case.args.retain(|name, _| read.arg(name).is_some());
+    case.args.retain(|name, _| read.argument_named(name).is_some());
     let mut kept = Vec::new();
     for (name, row) in rows {
         let Some(entity) = model.entity_named(name) else {

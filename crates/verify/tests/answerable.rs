@@ -380,7 +380,7 @@ async fn what_check_accepts_runs() {
     for number in 0..models {
         let mut rng = Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(number));
         let text = model_text(&mut rng);
-        let loaded = singlet_model::load(&Source::new("probe", text.clone()));
+        let loaded = singlet_model::load_source(&Source::new("probe", text.clone()));
         if loaded.diagnostics.has_errors() {
             unread += 1;
             let first = loaded.diagnostics.iter().next().map(|finding| finding.message.clone());
@@ -391,7 +391,7 @@ async fn what_check_accepts_runs() {
             continue;
         }
         let reads: Vec<Read> = loaded.model.as_ref().unwrap().reads.clone();
-        let findings = singlet_lint::check(loaded);
+        let findings = singlet_lint::check_design(loaded);
         let reported = |read: &str, codes: &[&str]| {
             findings
                 .iter()

@@ -28,8 +28,8 @@ async fn operations_at_once_come_to_what_some_order_of_them_does() {
     let (mut rounds, mut done, mut gave_up, mut turned) = (0, 0, 0, 0);
     for model in 0..setting("SINGLET_MODELS", MODELS) {
         let mut rng = rng_of(seed, model);
-        let text = generate::writes::model(&mut rng).text();
-        let store = Interleaved::around(memory(), rng.fork());
+        let text = generate::writes::generate_writes(&mut rng).text();
+        let store = Interleaved::interleaved_around(memory(), rng.fork());
         // A write that is none: another model.
         let Ok(mut sequence) = WriteSequence::open(&text, store, BenchGiven::default()).await else {
             continue;
@@ -42,7 +42,7 @@ async fn operations_at_once_come_to_what_some_order_of_them_does() {
             let wanted = if round < FIRST { 1 } else { sizes.usize(2..=AT_ONCE_MAX) };
             let mut together = Vec::new();
             while together.len() < wanted {
-                let Some((write, request)) = draw.request(&sequence) else {
+                let Some((write, request)) = draw.draw_request(&sequence) else {
                     break;
                 };
                 let known = sequence.model().writes.iter().find(|known| known.name == write);
@@ -50,7 +50,7 @@ async fn operations_at_once_come_to_what_some_order_of_them_does() {
                     continue;
                 }
                 number += 1;
-                let request = sequence.recorded(request);
+                let request = sequence.recorded_request(request);
                 together.push(Op { number, write, request });
             }
             ops.extend(together.clone());
@@ -58,7 +58,7 @@ async fn operations_at_once_come_to_what_some_order_of_them_does() {
             match together.as_slice() {
                 [one] => {
                     let outcome = sequence.step(one).await;
-                    draw.saw(
+                    draw.saw_outcome(
                         &one.write,
                         &outcome.unwrap_or_else(|what| panic!("{what}\n{}", shown())),
                     );
@@ -102,7 +102,7 @@ writes:
 #[tokio::test]
 async fn a_row_that_ends_meanwhile_is_not_removed() {
     for seed in 0..40 {
-        let store = Interleaved::around(memory(), rng_of(seed, 0));
+        let store = Interleaved::interleaved_around(memory(), rng_of(seed, 0));
         let mut sequence = WriteSequence::open(ENDING, store, BenchGiven::default()).await.unwrap();
         let caller = r#"true - - {"id":"ada"}"#;
         let lines = [

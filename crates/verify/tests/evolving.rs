@@ -174,7 +174,7 @@ fn change(rng: &mut Rng, text: &str) -> Option<Changed> {
 }
 
 fn load(text: &str) -> Option<Model> {
-    let loaded = singlet_model::load(&Source::new("made", text));
+    let loaded = singlet_model::load_source(&Source::new("made", text));
     loaded.model.filter(|_| !loaded.diagnostics.has_errors())
 }
 
@@ -217,7 +217,7 @@ impl Reading<'_> {
                 let row = read.some_row(rng, bench.rows());
                 let case = Case {
                     read: read.name.clone(),
-                    args: read.arguments(rng, row),
+                    args: read.draw_arguments(rng, row),
                     caller: Caller::with_id("ada").claim("role", "clerk"),
                     page: rng.usize(1..10),
                     now: NOW,
@@ -240,14 +240,14 @@ async fn what_is_called_free_is_read_rightly_both_ways() {
     let mut cases = 0;
     for at in 0..setting("SINGLET_MODELS", MODELS) {
         let mut rng = rng_of(seed, at);
-        let generated = generate::model(&mut rng);
+        let generated = generate::generate_model(&mut rng);
         let wrong: Vec<String> = generated
             .reads
             .iter()
             .filter(|read| load(&generated.text_with(read)).is_none())
             .map(|read| read.name.clone())
             .collect();
-        let generated = generated.without(|read| wrong.contains(&read.name));
+        let generated = generated.without_reads(|read| wrong.contains(&read.name));
         let old_text = generated.text();
         let Some(old) = load(&old_text) else { continue };
         let rows = generated.rows(&mut rng, ROWS);

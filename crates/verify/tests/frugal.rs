@@ -59,7 +59,7 @@ async fn asked(bench: &Bench, read: &str, args: &[(&str, Value)]) -> (u64, usize
         ..Request::default()
     };
     let answer = bench.read(read, &request).await.unwrap();
-    (answer.consumed.total().read.halves(), rows)
+    (answer.consumed.total_units().read.half_count(), rows)
 }
 
 const TICKETS: &str = r##"

@@ -45,7 +45,7 @@ fn source(system: &str, file: &str) -> Source {
 /// The design as its document has it, on a table without rows.
 async fn documented(system: &str) -> Engine {
     let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let engine = Engine::load(&source(system, "documented.yaml"), store, Deployment::default()).unwrap();
+    let engine = Engine::load_source(&source(system, "documented.yaml"), store, Deployment::default()).unwrap();
     engine.create_table().await.unwrap();
     engine
 }
@@ -59,7 +59,7 @@ fn every_run_that_the_tables_name_is_here() {
             continue;
         }
         let mut wrong = Diagnostics::default();
-        let holes = node::read(&source(&system, "holes.yaml"), &mut wrong).expect("a list of holes");
+        let holes = node::read_tree(&source(&system, "holes.yaml"), &mut wrong).expect("a list of holes");
         let shown = holes.elements().iter().filter_map(|hole| hole.get("shown_by"));
         let runs = shown.filter_map(|by| by.get("run").and_then(Node::str));
         named.extend(runs.map(|run| (system.clone(), run.to_owned())));

@@ -16,7 +16,7 @@ use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 use singlet_verify::Bench;
 use singlet_verify::bench::Row;
-use singlet_verify::least::run::{LeastOptions, asked, run, stored_table};
+use singlet_verify::least::run::{LeastOptions, asked_least, run_least, stored_table};
 
 /// Forty tickets of 1,000 bytes for each of five agents, in four states; half of them due in each of two days.
 const TICKETS: &str = r##"
@@ -89,7 +89,7 @@ async fn ways(read: &str, args: &[(&str, Value)]) -> Vec<(u64, String)> {
         row: None,
         bound: &nothing,
     };
-    let ways = table.ways(&asked(&bench, read, scope).unwrap());
+    let ways = table.possible_ways(&asked_least(&bench, read, scope).unwrap());
     let mut ways: Vec<(u64, String)> = ways.into_iter().map(|way| (way.half_units, way.name)).collect();
     ways.sort();
     ways
@@ -153,7 +153,7 @@ async fn plans_are_near_the_least() {
         estimates_off: 1.0,
     };
     let store = || -> Arc<dyn Store> { Arc::new(EmbeddedStore::memory().unwrap()) };
-    let report = run(options, &store).await.unwrap();
+    let report = run_least(options, &store).await.unwrap();
     assert!(report.near_share() >= 0.97, "{report:#?}");
     assert_eq!(report.far, 0, "{report:#?}");
     // Every index that answers a read gives the rows that are meant.

@@ -67,7 +67,11 @@ impl System {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{name}"));
         let text = std::fs::read_to_string(folder.join("model.yaml")).unwrap();
         let sample = std::fs::read_to_string(folder.join("sample.jsonl")).unwrap();
-        let model = Arc::new(singlet_model::load(&Source::new(name, text.as_str())).model.unwrap());
+        let model = Arc::new(
+            singlet_model::load_source(&Source::new(name, text.as_str()))
+                .model
+                .unwrap(),
+        );
         let rows = sample_rows(&model, &sample);
         System {
             name,
@@ -89,7 +93,7 @@ impl System {
         let args: Attributes = args
             .iter()
             .map(|(name, text)| {
-                let ty = &declared.arg(name).unwrap().ty;
+                let ty = &declared.argument_named(name).unwrap().ty;
                 ((*name).to_owned(), values::from_text(text, ty).unwrap())
             })
             .collect();
@@ -109,7 +113,7 @@ impl System {
         };
         let answer = self.bench.read(read, &request).await;
         let answer = answer.unwrap_or_else(|error| panic!("{} {read}: {error}", self.name));
-        let consumed = answer.consumed.total().read.halves();
+        let consumed = answer.consumed.total_units().read.half_count();
         let least = least_answer(&self.bench, &case).await.unwrap();
         let least = least.unwrap_or_else(|| panic!("{} {read} is not listed", self.name));
         println!(

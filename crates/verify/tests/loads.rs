@@ -42,8 +42,8 @@ async fn tried(model: &Arc<Model>, files: u64, all: &mut LoadTally) {
 async fn files_of_made_up_models_are_loaded_whole_or_not_at_all() {
     let mut all = LoadTally::default();
     for at in 0..setting("SINGLET_MODELS", MODELS) {
-        let text = generate::writes::model(&mut rng_of(setting("SINGLET_SEED", 1), at)).text();
-        let loaded = singlet_model::load(&Source::new("made", text.as_str()));
+        let text = generate::writes::generate_writes(&mut rng_of(setting("SINGLET_SEED", 1), at)).text();
+        let loaded = singlet_model::load_source(&Source::new("made", text.as_str()));
         // A write that is none takes nothing from the rows.
         if let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) {
             tried(&Arc::new(model), FILES, &mut all).await;
@@ -60,7 +60,7 @@ async fn files_of_the_five_systems_are_loaded_whole_or_not_at_all() {
     for system in ["todo", "booking", "country", "ecobid", "wardrobe"] {
         let path = format!("../../systems/{system}/model.yaml");
         let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
-        let model = singlet_model::load(&Source::new(system, text)).model.unwrap();
+        let model = singlet_model::load_source(&Source::new(system, text)).model.unwrap();
         tried(&Arc::new(model), SYSTEM_FILES, &mut all).await;
     }
     println!("{all:?}");

@@ -124,7 +124,7 @@ fn text_of(system: &str) -> String {
 }
 
 fn model_of(text: &str) -> Model {
-    singlet_model::load(&Source::new("model", text)).model.unwrap()
+    singlet_model::load_source(&Source::new("model", text)).model.unwrap()
 }
 
 fn settings() -> Attributes {
@@ -166,8 +166,8 @@ fn tried(text: &str, mutant: &Mutant, seed: u64) -> Option<String> {
             workers: setting("SINGLET_WORKERS", 2) as usize,
             ..Options::new(seed, cases)
         };
-        let report = probe::run(&judge, &settings(), &subjects, &options);
-        report.findings().next().map(|finding| finding.operation.clone())
+        let report = probe::run_probe(&judge, &settings(), &subjects, &options);
+        report.all_findings().next().map(|finding| finding.operation.clone())
     })
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use singlet_model::{Model, Source, load};
+use singlet_model::{Model, Source, load_source};
 use singlet_plan::cost::{RequestCost, Sizes, Worked};
 use singlet_plan::read::plan_read;
 use singlet_plan::write::write_costs;
@@ -87,9 +87,9 @@ fn reads_of(model: &Model, widths: &mut Widths) {
             if combination.parts.iter().any(|part| part.plan.is_unanswered()) {
                 continue;
             }
-            let worked = Worked::sum(&combination.requests, &sizes);
-            let most = worked.most.map(|most| most.halves());
-            widths.count(worked.least.halves(), most, || kind_of(&combination.requests));
+            let worked = Worked::sum_requests(&combination.requests, &sizes);
+            let most = worked.most.map(|most| most.half_count());
+            widths.count(worked.least.half_count(), most, || kind_of(&combination.requests));
         }
     }
 }
@@ -107,12 +107,12 @@ fn ranges_of_made_up_models_are_measured() {
     let models = models.and_then(|text| text.parse().ok()).unwrap_or(MODELS);
     let (mut reads, mut writes) = (Widths::default(), Widths::default());
     for at in 0..models {
-        let drawn = generate::model(&mut rng_of(SEED, at)).text();
-        if let Some(model) = load(&Source::new("made", &drawn)).model {
+        let drawn = generate::generate_model(&mut rng_of(SEED, at)).text();
+        if let Some(model) = load_source(&Source::new("made", &drawn)).model {
             reads_of(&model, &mut reads);
         }
-        let drawn = generate::writes::model(&mut rng_of(SEED, at)).text();
-        if let Some(model) = load(&Source::new("made", &drawn)).model {
+        let drawn = generate::writes::generate_writes(&mut rng_of(SEED, at)).text();
+        if let Some(model) = load_source(&Source::new("made", &drawn)).model {
             writes_of(&model, &mut writes);
         }
     }

@@ -107,11 +107,11 @@ struct Notes {
 
 impl Notes {
     async fn open() -> Self {
-        let loaded = singlet_model::load(&Source::new("notes", MODEL));
+        let loaded = singlet_model::load_source(&Source::new("notes", MODEL));
         let said: Vec<&String> = loaded.diagnostics.iter().map(|finding| &finding.message).collect();
         let model = loaded.model.unwrap_or_else(|| panic!("{said:?}"));
         let store = memory();
-        store.create_table(&table::spec(&model)).await.unwrap();
+        store.create_table(&table::table_spec(&model)).await.unwrap();
         let engine = Engine::open(Arc::new(model), store, Attributes::new(), [7; 32]);
         Notes { engine }
     }
@@ -147,7 +147,7 @@ impl Notes {
             precondition: None.into(),
         };
         let written = self.engine.write(write, &request).await.unwrap();
-        written.consumed.total().write.get()
+        written.consumed.total_units().write.get()
     }
 }
 

@@ -79,7 +79,7 @@ const ROWS: &str = r#"
 "#;
 
 async fn probe() -> Engine {
-    let loaded = singlet_model::load(&Source::new("probe.yaml", MODEL));
+    let loaded = singlet_model::load_source(&Source::new("probe.yaml", MODEL));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let engine = Engine::open(
         Arc::new(loaded.model.unwrap()),

@@ -171,7 +171,7 @@ async fn repairs_race_with_writers() {
         assert!(after.sound, "{system}: {}", after.text());
         println!(
             "{system}: {writes} writes, {} things left for the last repair",
-            report.damage()
+            report.damage_count()
         );
     }
 }

@@ -64,7 +64,7 @@ fn options(repair: RepairMode) -> AuditOptions {
 async fn a_repair_that_is_killed_goes_on() {
     let engine = damaged().await;
     let whole = audited(&engine).await;
-    assert!(whole.damage() > 100, "{}", whole.text());
+    assert!(whole.damage_count() > 100, "{}", whole.text());
     let (mut kills, mut images) = (0, Vec::new());
     for lives in 0.. {
         let dying = Dying {
@@ -75,7 +75,10 @@ async fn a_repair_that_is_killed_goes_on() {
         images.extend(dying.images.into_inner().unwrap());
         match ended {
             Ok(report) => {
-                assert_eq!(report.mended.iter().map(|one| one.count).sum::<u64>(), report.damage());
+                assert_eq!(
+                    report.mended.iter().map(|one| one.count).sum::<u64>(),
+                    report.damage_count()
+                );
                 break;
             }
             Err(AuditError::Keep(_)) => kills += 1,
@@ -83,7 +86,7 @@ async fn a_repair_that_is_killed_goes_on() {
         }
     }
     assert!(kills > 5, "{kills}");
-    assert!(images.len() as u64 >= whole.damage());
+    assert!(images.len() as u64 >= whole.damage_count());
     let after = audited(&engine).await;
     assert!(after.sound, "{}", after.text());
     println!("{kills} kills");
@@ -103,8 +106,8 @@ async fn an_audit_goes_on_from_kept_progress() {
     // One that is at its end reads nothing more.
     let again = run(&engine, Some(last.clone())).await.unwrap();
     assert_eq!(
-        (again.items, again.damage(), again.read_units),
-        (last.report.items, last.report.damage(), last.report.read_units)
+        (again.items, again.damage_count(), again.read_units),
+        (last.report.items, last.report.damage_count(), last.report.read_units)
     );
     // A segment of it anew: what that has is counted once more, and no more.
     let mut json = serde_json::to_value(&last).unwrap();
@@ -156,14 +159,14 @@ async fn pages_and_segments_change_nothing() {
             .await
             .unwrap();
         assert_eq!(
-            (report.items, report.rows, report.damage()),
-            (whole.items, whole.rows, whole.damage()),
+            (report.items, report.rows, report.damage_count()),
+            (whole.items, whole.rows, whole.damage_count()),
             "{segments} segments, {page_items_max} items"
         );
     }
     let estimate = estimate_audit(&engine).await.unwrap();
     assert!(
-        estimate.units_max() >= whole.read_units || whole.damage() > 0,
+        estimate.units_max() >= whole.read_units || whole.damage_count() > 0,
         "{estimate:?}"
     );
 }

@@ -25,7 +25,7 @@ fn text_of(system: &str, file: &str) -> String {
 
 /// A model of the five; its table has a name of its own where the store is shared.
 pub fn model_of(system: &str, suffix: &str) -> Arc<Model> {
-    let loaded = singlet_model::load(&Source::new(system, text_of(system, "model.yaml")));
+    let loaded = singlet_model::load_source(&Source::new(system, text_of(system, "model.yaml")));
     let mut model = loaded.model.unwrap();
     model.table.name.push_str(suffix);
     Arc::new(model)

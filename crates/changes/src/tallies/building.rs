@@ -75,7 +75,7 @@ impl Building {
     }
 
     /// What the stream tells of a row counts more than what was scanned.
-    pub fn tell(&mut self, engine: &Engine, known: &KnownTally, moved: &Moved) -> Result<(), BuildError> {
+    pub fn tell_moved(&mut self, engine: &Engine, known: &KnownTally, moved: &Moved) -> Result<(), BuildError> {
         let tallied = known.tally.entity;
         let name = engine.model().entity(tallied).map_or("", |entity| &entity.name);
         let is_meant = |row: &Option<(String, _)>| row.as_ref().is_some_and(|(entity, _)| entity == name);

@@ -66,11 +66,11 @@ impl KnownTally {
             head,
             turn: Some(turn),
         };
-        Ok((put.request(), known))
+        Ok((put.put_request(), known))
     }
 
     /// The same at once.
-    pub async fn put(&mut self, followers: &Followers, head: TallyHead) -> Result<(), FollowError> {
+    pub async fn put_head(&mut self, followers: &Followers, head: TallyHead) -> Result<(), FollowError> {
         let mut item = tally_head(followers.model(), &self.tally.name)?;
         head.put_into(&mut item);
         let turn = followers.put_item(item, self.turn).await?;
@@ -91,7 +91,7 @@ pub(super) async fn ask_for(followers: &Followers, tally: &Tally) -> Result<(), 
         is_asked: true,
         ..known.head.clone()
     };
-    known.put(followers, head).await
+    known.put_head(followers, head).await
 }
 
 /// Makes the list of tallies that are kept that of the model. What the model has no more is removed whole: changes are not counted

@@ -113,12 +113,12 @@ impl TallyFollower {
             page_records: STREAM_PAGE_RECORDS_MAX,
             small_pages: 0,
         };
-        this.look(now_millis).await?;
+        this.look_at_heads(now_millis).await?;
         Ok(this)
     }
 
     /// The lease of who keeps them, for a process that is not alone.
-    pub fn lease(engine: &Arc<Engine>) -> Lease {
+    pub fn tally_lease(engine: &Arc<Engine>) -> Lease {
         Lease::new(followers_of(engine), LEASE)
     }
 
@@ -142,7 +142,7 @@ impl TallyFollower {
     /// # Errors
     ///
     /// Where the store fails, or another process does the same now.
-    pub async fn look(&mut self, now_millis: i64) -> Result<(), FollowError> {
+    pub async fn look_at_heads(&mut self, now_millis: i64) -> Result<(), FollowError> {
         let mut known = Vec::new();
         let model = Arc::clone(self.engine.model());
         for tally in &model.tallies {
@@ -159,7 +159,7 @@ impl TallyFollower {
                     past: None,
                     ..known.head.clone()
                 };
-                known.put(&self.followers, head).await?;
+                known.put_head(&self.followers, head).await?;
             }
             if building.is_some() || !known.needs_building() {
                 continue;
@@ -169,7 +169,7 @@ impl TallyFollower {
                 building: Some(generation),
                 ..known.head.clone()
             };
-            known.put(&self.followers, head).await?;
+            known.put_head(&self.followers, head).await?;
             // Only now: what another process was building might have come to count before the head said otherwise.
             let counting = [known.head.live, known.head.past.map(|(past, _)| past)];
             let counting: Vec<i64> = counting.into_iter().flatten().collect();
@@ -181,7 +181,7 @@ impl TallyFollower {
 
     /// Changes that were gone before they were counted make all figures wrong.
     async fn break_by_gaps(&mut self) -> Result<(), FollowError> {
-        if self.follower.noted().gaps.is_empty() {
+        if self.follower.noted_progress().gaps.is_empty() {
             return Ok(());
         }
         for (known, building) in self.known.iter_mut().zip(&mut self.building) {
@@ -192,7 +192,7 @@ impl TallyFollower {
                 broken: Some("changes were gone before they were counted".to_owned()),
                 ..known.head.clone()
             };
-            known.put(&self.followers, head).await?;
+            known.put_head(&self.followers, head).await?;
         }
         // The heads say it now, until the figures are counted again.
         self.follower.forget_gaps();
@@ -206,8 +206,8 @@ impl TallyFollower {
     /// Where the store fails, or another process is further: then it is started anew. What was not written comes again.
     pub async fn follow_page(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<TalliesFollowed, FollowError> {
         let page = self.follower.next_page(clock().div_euclid(1_000)).await?;
-        if !self.follower.noted().gaps.is_empty() {
-            self.look(clock()).await?;
+        if !self.follower.noted_progress().gaps.is_empty() {
+            self.look_at_heads(clock()).await?;
         }
         let mut followed = TalliesFollowed {
             records: page.told.len() + page.nothing + page.unknown + page.earlier,
@@ -250,7 +250,7 @@ impl TallyFollower {
             return Ok(None);
         }
         if groups == 0 && broken.iter().all(Option::is_none) {
-            self.follower.note(now).await?;
+            self.follower.note_progress(now).await?;
         } else {
             self.commit(netted, broken, now).await?;
         }
@@ -384,7 +384,7 @@ impl TallyFollower {
                         broken: Some(reason),
                         ..known.head.clone()
                     };
-                    known.put(&self.followers, head).await?;
+                    known.put_head(&self.followers, head).await?;
                 }
                 Ok(false)
             }
@@ -401,7 +401,7 @@ impl TallyFollower {
             return Ok(false);
         };
         for moved in moved {
-            building.tell(&self.engine, known, moved)?;
+            building.tell_moved(&self.engine, known, moved)?;
         }
         let Some(scanned_at) = building.scanned_at() else {
             let read_by = (&self.decoder, &self.followers);
@@ -491,7 +491,7 @@ pub(crate) async fn forget_tallies(engine: &Arc<Engine>) -> Result<(), FollowErr
         return Ok(());
     }
     take_over(engine, &followers).await?;
-    followers.forget(TALLIES_FOLLOWER).await
+    followers.forget_follower(TALLIES_FOLLOWER).await
 }
 
 /// Whether the store refused a number.

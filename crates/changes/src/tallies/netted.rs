@@ -35,7 +35,7 @@ impl Netted {
             .groups
             .entry(text)
             .or_insert_with(|| (group, TallyFigures::default()));
-        there.1.add(&figures, is_added)
+        there.1.add_figures(&figures, is_added)
     }
 
     /// The groups in which anything differs.
@@ -103,7 +103,7 @@ pub(super) fn in_tally(
 ) -> Result<InTally, EvaluateError> {
     let entity = engine.model().entity(tally.entity);
     match row.filter(|(name, _)| entity.is_some_and(|entity| entity.name == *name)) {
-        Some((_, row)) => engine.tallied(tally, row),
+        Some((_, row)) => engine.tallied_row(tally, row),
         None => Ok(None),
     }
 }

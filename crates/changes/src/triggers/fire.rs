@@ -68,7 +68,7 @@ impl TriggerFollower {
             let (due, next) = timers.due_page(&self.engine, minute, start, now).await?;
             fired += due.len();
             if !due.is_empty() {
-                self.parked.look().await?;
+                self.parked.look_anew().await?;
             }
             let mut rows: BTreeMap<String, Vec<Timer>> = BTreeMap::new();
             for timer in due {
@@ -177,11 +177,14 @@ impl TriggerFollower {
         let images = (change.before.as_ref(), after);
         let mut waits = 0_u32;
         let due = loop {
-            match timers.set(&self.engine, entity, images, Late::Given, clock()).await {
+            match timers
+                .set_timers(&self.engine, entity, images, Late::Given, clock())
+                .await
+            {
                 Ok(due) => break due,
                 Err(error) if error.is_temporary() => {
                     waits = waits.saturating_add(1);
-                    super::run::wait(waits).await;
+                    super::run::wait_to_retry(waits).await;
                 }
                 Err(error) => return Err(SetTimersError::Deadline(error)),
             }
@@ -202,7 +205,9 @@ impl TriggerFollower {
         now: i64,
     ) -> Result<(), RuntimeError> {
         if let Some((timers, entity)) = self.timers_of(entity) {
-            timers.set(&self.engine, entity, images, Late::Timed, now).await?;
+            timers
+                .set_timers(&self.engine, entity, images, Late::Timed, now)
+                .await?;
         }
         Ok(())
     }

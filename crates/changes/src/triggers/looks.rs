@@ -5,7 +5,7 @@
 
 use singlet_runtime::ChangedRow;
 
-use super::run::tried;
+use super::run::run_with_retries;
 use super::timers::{Timer, Timers};
 use super::{Follows, TriggerFollower};
 use crate::change::ChangeId;
@@ -45,14 +45,14 @@ impl TriggerFollower {
             return Ok(());
         };
         let look = Timer::of_look(&entity.name, key, &write.name, now.saturating_add(LOOK_AGAIN_MILLIS));
-        Ok(timers.put(&self.engine, look, now).await?)
+        Ok(timers.put_timer(&self.engine, look, now).await?)
     }
 
     /// Has all copies of a source be what it is by now.
     pub(super) async fn look_again(&self, write: &str, timer: &Timer, now: i64) -> Result<(), FollowError> {
         let id = ChangeId::of_record(&format!("look {}", timer.at), &timer.key);
         let look = || self.engine.look_again(write, &timer.key, id.as_str(), now);
-        match tried(self.observer.as_ref(), write, look).await {
+        match run_with_retries(self.observer.as_ref(), write, look).await {
             Ok(_) => {}
             // The change itself was done: what cannot be done now is left to the next change, or to `repair`.
             Err(error) => self.observer.unfired(&timer.entity, &error),

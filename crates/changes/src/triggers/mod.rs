@@ -37,7 +37,7 @@ pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
 pub use rate::RUNS_PER_MINUTE_MAX;
 pub(crate) use retries::Tries;
 pub use retries::{REFUSED_PAUSES_SECONDS, REFUSED_TRIES_MAX};
-pub(crate) use run::{ended, tried};
+pub(crate) use run::{run_end, run_with_retries};
 
 /// The name under which all writes of a model that run after changes follow. No other follower can have it.
 pub const TRIGGERS_FOLLOWER: &str = "$triggers";
@@ -89,7 +89,9 @@ pub(crate) enum Follows<'m> {
 impl<'m> Follows<'m> {
     /// All that a model has.
     fn all(model: &'m Model) -> impl Iterator<Item = Follows<'m>> {
-        let writes = model.triggers().map(|(write, trigger)| Follows::Write(write, trigger));
+        let writes = model
+            .triggered_writes()
+            .map(|(write, trigger)| Follows::Write(write, trigger));
         writes.chain(model.webhooks.iter().map(Follows::Webhook))
     }
 
@@ -160,7 +162,7 @@ impl TriggerFollower {
         let follower = Follower::start_kept(followers.clone(), TRIGGERS_FOLLOWER, now_millis.div_euclid(1_000)).await?;
         check_released(&engine).await?;
         let parked = ParkedChanges::new(followers.clone());
-        parked.look().await?;
+        parked.look_anew().await?;
         let timers = timers::Timers::are_needed(&engine).then(|| timers::Timers::new(followers.clone()));
         Ok(TriggerFollower {
             timers,
@@ -176,7 +178,7 @@ impl TriggerFollower {
     }
 
     /// The lease of who runs them, for a process that is not alone.
-    pub fn lease(&self) -> Lease {
+    pub fn trigger_lease(&self) -> Lease {
         Lease::new(self.followers.clone(), LEASE)
     }
 
@@ -191,13 +193,13 @@ impl TriggerFollower {
     }
 
     /// Changes that were gone before it came.
-    pub fn gaps(&self) -> usize {
-        self.follower.noted().gaps.len()
+    pub fn gap_count(&self) -> usize {
+        self.follower.noted_progress().gaps.len()
     }
 
     /// The changes that are parked, as last seen.
-    pub fn parked(&self) -> Vec<ParkedChange> {
-        self.parked.seen()
+    pub fn parked_changes(&self) -> Vec<ParkedChange> {
+        self.parked.seen_parked()
     }
 
     /// Reads a page, runs what is to run after its changes, and notes that it is done. The clock is asked for each run.
@@ -208,7 +210,7 @@ impl TriggerFollower {
     pub async fn follow_page(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<Followed, FollowError> {
         let page = self.follower.next_page(clock().div_euclid(1_000)).await?;
         let followed = self.run_page(&page, clock).await?;
-        self.follower.note(clock().div_euclid(1_000)).await?;
+        self.follower.note_progress(clock().div_euclid(1_000)).await?;
         Ok(followed)
     }
 
@@ -224,8 +226,8 @@ impl TriggerFollower {
     ///
     /// Where the store fails.
     pub async fn follow_orders(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<usize, FollowError> {
-        self.parked.look().await?;
-        let mut ordered: Vec<(ParkedChange, ParkedOrder)> = self.parked.ordered();
+        self.parked.look_anew().await?;
+        let mut ordered: Vec<(ParkedChange, ParkedOrder)> = self.parked.ordered_parked();
         ordered.retain(|(parked, _)| !parked.is_tick());
         let count = ordered.len();
         for (parked, order) in ordered {
@@ -265,7 +267,7 @@ pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<usize, FollowError>
     }
     let is_known = followers.names().await?.iter().any(|name| name == TRIGGERS_FOLLOWER);
     if is_known {
-        followers.forget(TRIGGERS_FOLLOWER).await?;
+        followers.forget_follower(TRIGGERS_FOLLOWER).await?;
     }
     Ok(removed)
 }

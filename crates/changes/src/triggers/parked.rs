@@ -17,7 +17,7 @@ use super::fire::REACHED;
 use super::retries::Tries;
 use super::run::Caused;
 use crate::decode::Misfit;
-use crate::followers::{FollowError, Followers, number, number_value, turn_of, unreadable};
+use crate::followers::{FollowError, Followers, number_of, number_value, turn_of, unreadable_progress};
 
 const LIST_KIND: &str = "parked";
 const PIECE_KIND: &str = "parked-change";
@@ -151,7 +151,7 @@ impl Parking {
     }
 
     /// The tick, where it is one.
-    pub fn tick(&self) -> Option<Tick> {
+    pub fn parked_tick(&self) -> Option<Tick> {
         Some(Tick {
             at: self.tick_at?,
             id: self.id.clone(),
@@ -181,7 +181,7 @@ impl Parking {
     }
 
     /// The change as writes know it.
-    pub fn changed(&self) -> Option<ChangedRow> {
+    pub fn changed_row(&self) -> Option<ChangedRow> {
         self.misfit.is_none().then(|| ChangedRow {
             id: self.id.clone(),
             row: self.row.clone(),
@@ -242,7 +242,7 @@ impl ParkedChanges {
     /// # Errors
     ///
     /// Where the store fails, or the row cannot be read.
-    pub async fn list(&self) -> Result<Vec<ParkedChange>, FollowError> {
+    pub async fn list_parked(&self) -> Result<Vec<ParkedChange>, FollowError> {
         Ok(self.list_and_turn().await?.0)
     }
 
@@ -251,7 +251,7 @@ impl ParkedChanges {
     /// # Errors
     ///
     /// Where the store fails, or others write the list all the time.
-    pub async fn order(&self, order: ParkedOrder, of: Option<&str>) -> Result<usize, FollowError> {
+    pub async fn order_parked(&self, order: ParkedOrder, of: Option<&str>) -> Result<usize, FollowError> {
         let mut count = 0;
         self.change_list(|entries| {
             let meant = |entry: &&mut ParkedChange| of.is_none_or(|of| entry.write == of || entry.change == of);
@@ -266,12 +266,12 @@ impl ParkedChanges {
         Ok(count)
     }
 
-    pub(crate) fn seen(&self) -> Vec<ParkedChange> {
+    pub(crate) fn seen_parked(&self) -> Vec<ParkedChange> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Looks at the list anew.
-    pub(crate) async fn look(&self) -> Result<(), FollowError> {
+    pub(crate) async fn look_anew(&self) -> Result<(), FollowError> {
         let (entries, _) = self.list_and_turn().await?;
         self.remember(&entries);
         Ok(())
@@ -284,7 +284,7 @@ impl ParkedChanges {
     }
 
     /// Those of which something was asked for, as last seen.
-    pub(crate) fn ordered(&self) -> Vec<(ParkedChange, ParkedOrder)> {
+    pub(crate) fn ordered_parked(&self) -> Vec<(ParkedChange, ParkedOrder)> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.iter()
             .filter_map(|entry| Some((entry.clone(), entry.order?)))
@@ -298,8 +298,8 @@ impl ParkedChanges {
     }
 
     /// Keeps a change. What is parked already, by a process that was killed before it noted that, stays as it is.
-    pub(crate) async fn park(&self, parking: &Parking, reason: &str, tries: Tries) -> Result<(), FollowError> {
-        let body = serde_json::to_string(parking).map_err(|_| unreadable())?;
+    pub(crate) async fn park_change(&self, parking: &Parking, reason: &str, tries: Tries) -> Result<(), FollowError> {
+        let body = serde_json::to_string(parking).map_err(|_| unreadable_progress())?;
         let pieces = pieces_of(&body);
         let count = pieces.len();
         for (at, piece) in pieces.into_iter().enumerate() {
@@ -334,7 +334,7 @@ impl ParkedChanges {
     }
 
     /// What is kept of a change, and the key of its first row; nothing, where that row is gone: its write ran.
-    pub(crate) async fn body(&self, parked: &ParkedChange) -> Result<Option<(Item, Parking)>, FollowError> {
+    pub(crate) async fn parked_body(&self, parked: &ParkedChange) -> Result<Option<(Item, Parking)>, FollowError> {
         let first = self.piece_row(&parked.write, &parked.change, 0)?;
         let mut text = String::new();
         for at in 0..parked.pieces {
@@ -342,9 +342,9 @@ impl ParkedChanges {
             let Some(item) = self.followers.get(&row).await? else {
                 return Ok(None);
             };
-            text.push_str(item.get(BODY).and_then(Value::as_str).ok_or_else(unreadable)?);
+            text.push_str(item.get(BODY).and_then(Value::as_str).ok_or_else(unreadable_progress)?);
         }
-        let parking: Parking = serde_json::from_str(&text).map_err(|_| unreadable())?;
+        let parking: Parking = serde_json::from_str(&text).map_err(|_| unreadable_progress())?;
         Ok(Some((self.followers.key_of(&first), parking)))
     }
 
@@ -368,7 +368,7 @@ impl ParkedChanges {
     }
 
     /// Notes that a change still cannot be done, and that what was asked for was tried.
-    pub(crate) async fn still(&self, parked: &ParkedChange, reason: &str) -> Result<(), FollowError> {
+    pub(crate) async fn note_still_parked(&self, parked: &ParkedChange, reason: &str) -> Result<(), FollowError> {
         self.still_until(parked, reason, Tries::NONE).await
     }
 
@@ -411,7 +411,7 @@ impl ParkedChanges {
                 .iter()
                 .map(entry_of)
                 .collect::<Option<_>>()
-                .ok_or_else(unreadable)?,
+                .ok_or_else(unreadable_progress)?,
             _ => Vec::new(),
         };
         Ok((entries, Some(turn_of(&item)?)))
@@ -459,7 +459,7 @@ impl ParkedChange {
 
     /// As one JSON object.
     pub fn to_json(&self) -> String {
-        json_text::of(&entry_value(self))
+        json_text::json_of(&entry_value(self))
     }
 }
 
@@ -512,16 +512,16 @@ fn entry_of(value: &Value) -> Option<ParkedChange> {
         entity: text("entity")?,
         reason: text("reason")?,
         row: text("row")?,
-        at_seconds: number(map.get("at"))?,
-        pieces: usize::try_from(number(map.get("pieces"))?).ok()?,
+        at_seconds: number_of(map.get("at"))?,
+        pieces: usize::try_from(number_of(map.get("pieces"))?).ok()?,
         order: match text("order").as_deref() {
             Some("retry") => Some(ParkedOrder::Retry),
             Some("discard") => Some(ParkedOrder::Discard),
             _ => None,
         },
         tries: Tries {
-            refused: number(map.get("refused")).map_or(Some(0), |refused| usize::try_from(refused).ok())?,
-            next_at: number(map.get("next")),
+            refused: number_of(map.get("refused")).map_or(Some(0), |refused| usize::try_from(refused).ok())?,
+            next_at: number_of(map.get("next")),
         },
     })
 }

@@ -84,7 +84,7 @@ impl TriggerFollower {
         if rows.is_empty() {
             return Ok(followed);
         }
-        self.parked.look().await?;
+        self.parked.look_anew().await?;
         let this = &*self;
         // Boxed, each by itself: a task that follows goes from thread to thread.
         let mut running: Vec<RowRun<'_>> = Vec::with_capacity(rows.len());
@@ -205,7 +205,7 @@ impl TriggerFollower {
                 true => Tries::at_once(clock().div_euclid(1_000)),
                 false => Tries::NONE,
             };
-            self.parked.park(&parking(), BEHIND, tries).await?;
+            self.parked.park_change(&parking(), BEHIND, tries).await?;
             return Ok(Some(self.parked_end(&parking(), BEHIND.to_owned())));
         }
         // What tells others writes no row of the model: it is no part of a loop.
@@ -221,7 +221,7 @@ impl TriggerFollower {
             Ok(TriggerOutcome::RefusedForNow(refused)) => {
                 let tries = Tries::NONE.after_refusal(clock().div_euclid(1_000));
                 self.parked
-                    .park(&parking(), &refused_text(&refused, tries), tries)
+                    .park_change(&parking(), &refused_text(&refused, tries), tries)
                     .await?;
                 let end = RunEnd::Later(refused);
                 self.observer.ran(name, &changed.id, &end);
@@ -229,7 +229,7 @@ impl TriggerFollower {
             }
             Ok(outcome) => {
                 self.set_look(follows, changed, clock()).await?;
-                let end = ended(outcome);
+                let end = run_end(outcome);
                 self.observer.ran(name, &changed.id, &end);
                 Ok(Some(end))
             }
@@ -258,15 +258,17 @@ impl TriggerFollower {
                 }
                 Follows::Webhook(webhook) => {
                     let told = (changed, at_seconds);
-                    self.deliveries.make(&self.engine, webhook, told, parked, clock()).await
+                    self.deliveries
+                        .make_deliveries(&self.engine, webhook, told, parked, clock())
+                        .await
                 }
             }
         };
-        tried(self.observer.as_ref(), follows.name(), run).await
+        run_with_retries(self.observer.as_ref(), follows.name(), run).await
     }
 
     async fn park(&self, parking: &Parking, reason: String) -> Result<RunEnd, FollowError> {
-        self.parked.park(parking, &reason, Tries::NONE).await?;
+        self.parked.park_change(parking, &reason, Tries::NONE).await?;
         Ok(self.parked_end(parking, reason))
     }
 
@@ -288,7 +290,7 @@ impl TriggerFollower {
     async fn not_set(&self, parked: &ParkedChange, error: RuntimeError) -> Result<(), FollowError> {
         match error.is_temporary() {
             true => Err(error.into()),
-            false => self.parked.still(parked, &error.to_string()).await,
+            false => self.parked.note_still_parked(parked, &error.to_string()).await,
         }
     }
 
@@ -301,14 +303,14 @@ impl TriggerFollower {
         let store = self.engine.store().as_ref();
         let model = std::sync::Arc::clone(self.engine.model());
         let follows = Follows::all(&model).find(|follows| follows.name() == parked.write);
-        let (Some(follows), Some((key, parking))) = (follows, self.parked.body(parked).await?) else {
+        let (Some(follows), Some((key, parking))) = (follows, self.parked.parked_body(parked).await?) else {
             // The write is gone from the model, or the change was done and only its place in the list was left.
             return self.parked.remove(store, parked).await;
         };
         let changed = match parking.misfit_record() {
-            None if parking.is_reached() => parking.changed(),
+            None if parking.is_reached() => parking.changed_row(),
             None => {
-                let changed = parking.changed();
+                let changed = parking.changed_row();
                 // What a rule refused had its timers set when it was told.
                 if let Some(changed) = changed.as_ref().filter(|_| parked.tries == Tries::NONE) {
                     let images = (changed.before.as_ref(), &changed.row);
@@ -321,7 +323,7 @@ impl TriggerFollower {
             }
             Some(record) => {
                 let decoder = crate::decode::ChangeDecoder::new(std::sync::Arc::clone(self.engine.model()));
-                match decoder.decode(self.followers.source().as_ref(), record).await? {
+                match decoder.decode_change(self.followers.source().as_ref(), record).await? {
                     Decoded::Changes(changes) => {
                         for change in &changes {
                             let images = change.after.as_ref().map(|after| (change.before.as_ref(), after));
@@ -334,7 +336,7 @@ impl TriggerFollower {
                         let meant = |change: &&Change| is_of_kind(&follows.trigger().event, change);
                         changes.iter().find(meant).and_then(changed_row)
                     }
-                    Decoded::Misfit(misfit) => return self.parked.still(parked, &misfit.reason).await,
+                    Decoded::Misfit(misfit) => return self.parked.note_still_parked(parked, &misfit.reason).await,
                     Decoded::Nothing | Decoded::Unknown => None,
                 }
             }
@@ -360,17 +362,17 @@ impl TriggerFollower {
             Ok(outcome) => {
                 self.set_look(follows, &changed, clock()).await?;
                 if outcome != TriggerOutcome::NotMeant {
-                    self.observer.ran(follows.name(), &changed.id, &ended(outcome));
+                    self.observer.ran(follows.name(), &changed.id, &run_end(outcome));
                 }
                 self.parked.remove(store, parked).await
             }
-            Err(error) => self.parked.still(parked, &error.to_string()).await,
+            Err(error) => self.parked.note_still_parked(parked, &error.to_string()).await,
         }
     }
 }
 
 /// Tries a run until it is done, refused, or fails by itself. What is only for a while is waited for.
-pub(crate) async fn tried<F>(
+pub(crate) async fn run_with_retries<F>(
     observer: &dyn TriggerObserver,
     write: &str,
     mut run: impl FnMut() -> F,
@@ -395,12 +397,12 @@ where
             }
         }
         waits = waits.saturating_add(1);
-        wait(waits).await;
+        wait_to_retry(waits).await;
     }
 }
 
 /// Waits before the next try, longer each time.
-pub(super) async fn wait(waits: u32) {
+pub(super) async fn wait_to_retry(waits: u32) {
     let wait = WAIT_FIRST.saturating_mul(1 << waits.min(WAIT_DOUBLINGS_MAX));
     tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
 }
@@ -414,7 +416,7 @@ fn row_mark(entity: &str, key: &Attributes) -> String {
     ChangeId::of_record("row", &named).item_mark().to_owned()
 }
 
-pub(crate) fn ended(outcome: TriggerOutcome) -> RunEnd {
+pub(crate) fn run_end(outcome: TriggerOutcome) -> RunEnd {
     match outcome {
         TriggerOutcome::Done => RunEnd::Done,
         TriggerOutcome::DoneBefore | TriggerOutcome::NotMeant => RunEnd::DoneBefore,

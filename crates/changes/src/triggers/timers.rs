@@ -16,7 +16,7 @@ use singlet_runtime::{Attributes, Engine, RuntimeError};
 use singlet_store::{DeleteRequest, KeyRange, PutRequest, QueryRequest};
 
 use crate::change::ChangeId;
-use crate::followers::{FollowError, Followers, number, number_value, turn_of};
+use crate::followers::{FollowError, Followers, number_of, number_value, turn_of};
 
 const KIND: &str = "timers";
 const READ_KIND: &str = "timers-read";
@@ -112,7 +112,7 @@ impl Timers {
     }
 
     /// Sets the timers of a row that changed; gives those that are due already, unless they are wanted as timers too.
-    pub async fn set(
+    pub async fn set_timers(
         &self,
         engine: &Engine,
         entity: &Entity,
@@ -133,14 +133,14 @@ impl Timers {
             let timer = Timer::of_deadline(&entity.name, key, deadline.at);
             match deadline.at <= now && late == Late::Given {
                 true => due.push(timer),
-                false => self.put(engine, timer, now).await?,
+                false => self.put_timer(engine, timer, now).await?,
             }
         }
         Ok(due)
     }
 
     /// Keeps a timer. Minutes that are past are not read again: what is late stands in this one.
-    pub async fn put(&self, engine: &Engine, timer: Timer, now: i64) -> Result<(), RuntimeError> {
+    pub async fn put_timer(&self, engine: &Engine, timer: Timer, now: i64) -> Result<(), RuntimeError> {
         let Timer {
             entity, key, at, look, ..
         } = timer;
@@ -174,7 +174,7 @@ impl Timers {
         let read = match known {
             Some(read) => read,
             None => match self.followers.get(&self.followers.row(READ_KIND, &[])?).await? {
-                Some(item) => number(item.get(MINUTE)).unwrap_or(this_minute),
+                Some(item) => number_of(item.get(MINUTE)).unwrap_or(this_minute),
                 None => this_minute,
             },
         };
@@ -189,7 +189,7 @@ impl Timers {
         }
         let mut row = self.followers.row(READ_KIND, &[])?;
         let there = self.followers.get(&row).await?;
-        let noted = there.as_ref().and_then(|item| number(item.get(MINUTE)));
+        let noted = there.as_ref().and_then(|item| number_of(item.get(MINUTE)));
         if noted.is_none_or(|noted| noted < this_minute) {
             let turn = there.as_ref().map(turn_of).transpose()?;
             row.insert(MINUTE.to_owned(), number_value(this_minute));
@@ -252,7 +252,7 @@ impl Timers {
             place: Some(self.followers.key_of(item)),
             entity: item.get(ENTITY).and_then(Value::as_str)?.to_owned(),
             key: key.clone(),
-            at: number(item.get(DUE))?,
+            at: number_of(item.get(DUE))?,
             look: item.get(LOOK).and_then(Value::as_str).map(str::to_owned),
         })
     }

@@ -11,7 +11,7 @@ use singlet_store::{
 };
 
 use super::delivery::{DUE_SORT, Delivery, FAILED_SORT};
-use crate::followers::{FollowError, Followers, number, number_value, turn_of, unreadable};
+use crate::followers::{FollowError, Followers, number_of, number_value, turn_of, unreadable_progress};
 use crate::source::Beside;
 
 /// What the rows of a webhook are called in keys.
@@ -100,7 +100,7 @@ impl Deliveries {
 
     /// Writes what a webhook tells of a change, unless that was done before: the delivery and a record are one transaction. Nothing
     /// where nobody is to be told.
-    pub(crate) async fn make(
+    pub(crate) async fn make_deliveries(
         &self,
         engine: &Engine,
         webhook: &Webhook,
@@ -131,7 +131,7 @@ impl Deliveries {
     /// # Errors
     ///
     /// Where the store fails.
-    pub async fn state(&self, webhook: &str) -> Result<WebhookState, FollowError> {
+    pub async fn webhook_state(&self, webhook: &str) -> Result<WebhookState, FollowError> {
         let row = self.row(webhook)?;
         let item = self.followers.get(&row).await?;
         item.as_ref().map_or_else(|| Ok(WebhookState::default()), state_in)
@@ -142,7 +142,7 @@ impl Deliveries {
     /// # Errors
     ///
     /// Where the store fails.
-    pub async fn list(&self, webhook: &str, limit: usize) -> Result<Vec<Delivery>, FollowError> {
+    pub async fn list_deliveries(&self, webhook: &str, limit: usize) -> Result<Vec<Delivery>, FollowError> {
         let table = &self.followers.model().table;
         let mut key = Some(self.followers.key_of(&self.row(webhook)?));
         let mut found = Vec::new();
@@ -167,7 +167,7 @@ impl Deliveries {
     /// # Errors
     ///
     /// Where the store fails, or others write its state all the time.
-    pub async fn order(&self, webhook: &str, order: WebhookOrder) -> Result<(), FollowError> {
+    pub async fn order_webhook(&self, webhook: &str, order: WebhookOrder) -> Result<(), FollowError> {
         self.change_state(webhook, |state| state.order = Some(order)).await
     }
 
@@ -216,9 +216,9 @@ impl Deliveries {
         let row = self.row(webhook)?;
         let table = &self.followers.model().table;
         let (Some(partition), Some(sort)) = (table.key.first(), table.key.get(1)) else {
-            return Err(unreadable());
+            return Err(unreadable_progress());
         };
-        let value = row.get(&partition.name).cloned().ok_or_else(unreadable)?;
+        let value = row.get(&partition.name).cloned().ok_or_else(unreadable_progress)?;
         let keys = KeyRange::partition(partition.name.clone(), value).sort(sort.name.clone(), range);
         let mut request = QueryRequest::new(table.name.clone(), keys);
         request.consistent = true;
@@ -309,7 +309,7 @@ impl Deliveries {
 
     async fn change_state(&self, webhook: &str, change: impl Fn(&mut WebhookState)) -> Result<(), FollowError> {
         for _ in 0..TRIES_MAX {
-            let before = self.state(webhook).await?;
+            let before = self.webhook_state(webhook).await?;
             let mut state = before.clone();
             change(&mut state);
             if state == before && before.is_known() {
@@ -378,7 +378,7 @@ fn state_in(item: &Item) -> Result<WebhookState, FollowError> {
     Ok(WebhookState {
         address: text(ADDRESS).map(str::to_owned),
         gone: text(GONE).map(str::to_owned),
-        gone_at: number(item.get(GONE_AT)),
+        gone_at: number_of(item.get(GONE_AT)),
         order: text(ORDER).and_then(WebhookOrder::of_word),
         turn: Some(turn_of(item)?),
     })

@@ -6,7 +6,7 @@ use singlet_runtime::{ChangedRow, Engine, RuntimeError};
 use singlet_values::json_text;
 
 use crate::change::{ChangeId, at_text};
-use crate::followers::{number, number_value};
+use crate::followers::{number_of, number_value};
 
 const ID: &str = "$id";
 const CHANGE: &str = "$change";
@@ -58,7 +58,7 @@ impl Delivery {
             ("data", Value::M(engine.webhook_data(webhook, change)?)),
         ];
         let mut body = Vec::new();
-        json_text::object(&mut body, fields.iter().map(|(name, value)| (*name, value)));
+        json_text::write_object(&mut body, fields.iter().map(|(name, value)| (*name, value)));
         if body.len() > WEBHOOK_BODY_BYTES_MAX {
             return Err(RuntimeError::Request(format!(
                 "the body has {} bytes, and what is told has at most {WEBHOOK_BODY_BYTES_MAX}",
@@ -122,9 +122,9 @@ impl Delivery {
             id: text(ID)?,
             change: text(CHANGE)?,
             body: text(BODY)?,
-            attempts: u32::try_from(number(item.get(ATTEMPTS))?).ok()?,
-            made: number(item.get(MADE))?,
-            due: number(item.get(DUE)),
+            attempts: u32::try_from(number_of(item.get(ATTEMPTS))?).ok()?,
+            made: number_of(item.get(MADE))?,
+            due: number_of(item.get(DUE)),
             reason: text(REASON),
         })
     }

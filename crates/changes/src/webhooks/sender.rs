@@ -113,7 +113,7 @@ impl WebhookSender {
     }
 
     /// The lease of who sends, for a process that is not alone.
-    pub fn lease(engine: &Arc<Engine>) -> Lease {
+    pub fn sender_lease(engine: &Arc<Engine>) -> Lease {
         Lease::new(followers_of(engine), LEASE)
     }
 
@@ -230,7 +230,7 @@ impl Deliveries {
     ///
     /// Where the store fails.
     pub async fn follow_orders(&self, engine: &Engine, webhook: &Webhook, now: i64) -> Result<(), FollowError> {
-        while let state = self.state(&webhook.name).await?
+        while let state = self.webhook_state(&webhook.name).await?
             && let Some(order) = state.order
         {
             follow_order(self, engine, webhook, (&state, order), now).await?;

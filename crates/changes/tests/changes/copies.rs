@@ -82,7 +82,10 @@ async fn copies_follow_to_every_row_that_holds_one() {
     system.write("rename", json!({"id": "a", "n": 7})).await;
     follower.follow_page(&|| NOW).await.unwrap();
     rest(&mut follower).await;
-    let parked = ParkedChanges::new(followers_of(&system.engine)).list().await.unwrap();
+    let parked = ParkedChanges::new(followers_of(&system.engine))
+        .list_parked()
+        .await
+        .unwrap();
     assert!(parked.is_empty(), "{parked:?}");
     let all = rows(&system.engine).await;
     let events = names(&all, "Event");
@@ -111,7 +114,10 @@ async fn copies_follow_to_every_row_that_holds_one() {
         "the source was gone before anybody looked"
     );
     assert!(of_kind(&all, "Event").iter().all(|event| !event.contains_key("nick")));
-    let parked = ParkedChanges::new(followers_of(&system.engine)).list().await.unwrap();
+    let parked = ParkedChanges::new(followers_of(&system.engine))
+        .list_parked()
+        .await
+        .unwrap();
     assert!(parked.is_empty(), "{parked:?}");
 }
 

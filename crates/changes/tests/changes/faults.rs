@@ -95,14 +95,20 @@ async fn a_lease_that_is_lost_in_the_middle_of_a_transaction_does_nothing_twice(
     let first = async {
         let follower = TriggerFollower::start(slow, Arc::new(Unobserved), NOW).await;
         let mut follower = follower.unwrap();
-        assert!(follower.lease().hold(NOW).await.unwrap());
+        assert!(follower.trigger_lease().hold_lease(NOW).await.unwrap());
         // Its transaction is on its way while the lease ends, another takes it, and does the same.
         follower.follow_page(&|| NOW).await
     };
     let second = async {
         is_begun.await.unwrap();
         let mut follower = start(&system.engine).await;
-        assert!(follower.lease().hold(NOW + 2 * LEASE_MILLIS).await.unwrap());
+        assert!(
+            follower
+                .trigger_lease()
+                .hold_lease(NOW + 2 * LEASE_MILLIS)
+                .await
+                .unwrap()
+        );
         assert_eq!(rest(&mut follower).await.done, 1);
         goes_on.send(()).unwrap();
     };
@@ -116,20 +122,20 @@ async fn a_lease_that_is_lost_in_the_middle_of_a_transaction_does_nothing_twice(
 async fn a_process_that_slept_wakes_behind_and_does_nothing_twice() {
     let system = System::open(SHOP).await;
     let mut sleeping = start(&system.engine).await;
-    let mut lease = sleeping.lease();
-    assert!(lease.hold(NOW).await.unwrap());
+    let mut lease = sleeping.trigger_lease();
+    assert!(lease.hold_lease(NOW).await.unwrap());
     system.write("open", json!({"who": "ada"})).await;
     system.write("order", json!({"id": "a"})).await;
     // Asleep for a day, while another takes over; its own clock does not know of it.
     let mut other = start(&system.engine).await;
-    assert!(other.lease().hold(NOW + DAY).await.unwrap());
+    assert!(other.trigger_lease().hold_lease(NOW + DAY).await.unwrap());
     while !other.is_at_head() {
         other.follow_page(&|| NOW + DAY).await.unwrap();
     }
-    assert!(lease.hold(NOW + 1).await.unwrap(), "it believes to hold it");
+    assert!(lease.hold_lease(NOW + 1).await.unwrap(), "it believes to hold it");
     let woken = sleeping.follow_page(&|| NOW + 1).await;
     assert!(matches!(woken, Err(FollowError::Overtaken)), "{woken:?}");
-    assert!(!lease.hold(NOW + DAY + 1).await.unwrap());
+    assert!(!lease.hold_lease(NOW + DAY + 1).await.unwrap());
     assert_eq!(orders(&system).await, 1);
 }
 
@@ -148,7 +154,7 @@ async fn a_follower_three_days_late_runs_everything_once_and_in_order() {
     while !one.is_at_head() {
         done += one.follow_page(&|| late).await.unwrap().done;
     }
-    assert_eq!((done, one.gaps()), (6, 0));
+    assert_eq!((done, one.gap_count()), (6, 0));
     // One that is told the same four days after that: what ran is known for 8 days from when it ran.
     let again = two.follow_page(&|| late + 4 * DAY).await;
     assert!(matches!(again, Err(FollowError::Overtaken)), "{again:?}");
@@ -192,7 +198,7 @@ async fn a_parked_change_that_two_try_again_after_a_week_is_done_once() {
     assert_eq!(rest(&mut follower).await.parked, 1);
     system.write("reset", json!({})).await;
     let parked = ParkedChanges::new(followers_of(&system.engine));
-    parked.order(ParkedOrder::Retry, None).await.unwrap();
+    parked.order_parked(ParkedOrder::Retry, None).await.unwrap();
     // By then no record of these days counts any more: that it is parked no longer is what the second finds.
     let slow = waiting(&system);
     let (mut one, mut two) = (start(&slow.engine).await, start(&system.engine).await);
@@ -204,7 +210,7 @@ async fn a_parked_change_that_two_try_again_after_a_week_is_done_once() {
     };
     let (first, ()) = tokio::join!(one.follow_orders(&clock), second);
     assert_eq!(first.unwrap(), 1);
-    assert!(parked.list().await.unwrap().is_empty());
+    assert!(parked.list_parked().await.unwrap().is_empty());
     let all = rows(&system.engine).await;
     assert_eq!(of_kind(&all, "Total")[0]["sum"].as_number().unwrap().to_string(), "0.5");
 }
@@ -227,7 +233,7 @@ async fn a_model_that_changes_while_followers_lag_goes_on_with_what_was_not_read
             "do: [{update: Tally(row.buyer), append: {seen: row.n}}]",
             "do: [{create: Note, set: {who: row.buyer, at: 'row.id + \" counted\"', text: '\"counted\"'}}]",
         );
-    let loaded = singlet_model::load(&Source::new("model.yaml", text));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());
     let store = Arc::clone(system.engine.store());

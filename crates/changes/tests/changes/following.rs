@@ -66,7 +66,7 @@ async fn a_new_follower_begins_now_and_goes_on_where_it_noted() {
     // It ends before it notes: the same again.
     let mut again = start(&system, "mail").await;
     assert_eq!(told(&mut again).await, ["b", "c"]);
-    again.note(NOW).await.unwrap();
+    again.note_progress(NOW).await.unwrap();
     add(&system, &["d"]).await;
     let mut third = start(&system, "mail").await;
     assert_eq!(told(&mut third).await, ["d"]);
@@ -84,11 +84,11 @@ async fn a_follower_does_not_follow_its_own_notes() {
     system.records().await;
     for at in 0..10 {
         told(&mut follower).await;
-        follower.note(NOW + at).await.unwrap();
+        follower.note_progress(NOW + at).await.unwrap();
     }
     assert_eq!(system.records().await.len(), 1);
     // What is idle is noted now and then, so that its position does not age.
-    follower.note(NOW + 3_600).await.unwrap();
+    follower.note_progress(NOW + 3_600).await.unwrap();
     assert_eq!(system.records().await.len(), 1);
 }
 
@@ -102,8 +102,11 @@ async fn of_two_under_one_name_the_one_that_is_behind_is_told() {
         (told(&mut one).await, told(&mut two).await),
         (vec!["a".to_owned()], vec!["a".to_owned()])
     );
-    one.note(NOW).await.unwrap();
-    assert!(matches!(two.note(NOW).await.unwrap_err(), FollowError::Overtaken));
+    one.note_progress(NOW).await.unwrap();
+    assert!(matches!(
+        two.note_progress(NOW).await.unwrap_err(),
+        FollowError::Overtaken
+    ));
     // Nothing moved back.
     assert_eq!(told(&mut start(&system, "mail").await).await, [""; 0]);
 }
@@ -153,7 +156,7 @@ async fn a_note_whose_answer_is_lost_is_noted_again_and_overtakes_nobody() {
     for id in &ids {
         add(&system, &[id]).await;
         done.extend(told(&mut follower).await);
-        while let Err(error) = follower.note(NOW).await {
+        while let Err(error) = follower.note_progress(NOW).await {
             assert!(
                 matches!(&error, FollowError::Store(error) if error.is_unavailable()),
                 "{error}"
@@ -182,12 +185,12 @@ async fn changes_that_were_gone_are_a_gap_until_somebody_says_that_it_is_known()
     // It ends before it noted anything: that is no second gap.
     let mut late = Follower::start(followers(&system), "mail", NOW + 5).await.unwrap();
     assert_eq!(late.next_page(NOW + 5).await.unwrap().told.len(), 1);
-    late.note(NOW + 9).await.unwrap();
-    let gaps = followers(&system).noted("mail").await.unwrap().unwrap().gaps;
+    late.note_progress(NOW + 9).await.unwrap();
+    let gaps = followers(&system).noted_of("mail").await.unwrap().unwrap().gaps;
     assert_eq!(gaps.len(), 1, "{gaps:?}");
     assert_eq!((gaps[0].from_seconds, gaps[0].to_seconds), (NOW, NOW + 5));
-    assert_eq!(followers(&system).acknowledge("mail").await.unwrap(), 1);
-    let noted = followers(&system).noted("mail").await.unwrap().unwrap();
+    assert_eq!(followers(&system).acknowledge_gaps("mail").await.unwrap(), 1);
+    let noted = followers(&system).noted_of("mail").await.unwrap().unwrap();
     assert_eq!((noted.gaps.len(), noted.at_seconds), (0, NOW + 9));
     assert_eq!(told(&mut start(&system, "mail").await).await, [""; 0]);
 }
@@ -198,11 +201,14 @@ async fn a_follower_that_is_forgotten_is_told_and_its_name_is_free() {
     let mut running = start(&system, "mail").await;
     add(&system, &["a"]).await;
     told(&mut running).await;
-    followers(&system).forget("mail").await.unwrap();
-    assert!(matches!(running.note(NOW).await.unwrap_err(), FollowError::Overtaken));
+    followers(&system).forget_follower("mail").await.unwrap();
+    assert!(matches!(
+        running.note_progress(NOW).await.unwrap_err(),
+        FollowError::Overtaken
+    ));
     assert_eq!(followers(&system).names().await.unwrap(), [""; 0]);
     assert!(matches!(
-        followers(&system).forget("mail").await.unwrap_err(),
+        followers(&system).forget_follower("mail").await.unwrap_err(),
         FollowError::Refused(_)
     ));
     // Begun anew, it begins now.
@@ -262,7 +268,7 @@ async fn whoever_ends_when_every_change_is_done_at_least_once_and_in_order() {
                         done.push((change.key["id"].as_str().unwrap().to_owned(), n));
                     }
                     // Ended before it notes, or overtaken: begun anew where the table says.
-                    if random.bool() || running[which].note(NOW).await.is_err() {
+                    if random.bool() || running[which].note_progress(NOW).await.is_err() {
                         running[which] = start(&system, "mail").await;
                     }
                 }

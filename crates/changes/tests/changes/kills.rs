@@ -108,7 +108,7 @@ async fn run(engine: &Arc<Engine>, now: i64) -> Result<(), FollowError> {
     loop {
         let mut follower = TriggerFollower::start(Arc::clone(engine), Arc::new(Unobserved), now).await?;
         // Whether it got the lease or not, it goes on.
-        follower.lease().hold(now).await?;
+        follower.trigger_lease().hold_lease(now).await?;
         loop {
             let followed = async {
                 let page = follower.follow_page(&|| now).await?;
@@ -125,7 +125,7 @@ async fn run(engine: &Arc<Engine>, now: i64) -> Result<(), FollowError> {
 }
 
 async fn tell(engine: &Arc<Engine>, receiver: &Arc<Receiver>, now: i64) -> Result<(), FollowError> {
-    WebhookSender::lease(engine).hold(now).await?;
+    WebhookSender::sender_lease(engine).hold_lease(now).await?;
     let sender = WebhookSender::new(Arc::clone(engine), receiver.clone(), Arc::new(Unobserved));
     for webhook in &engine.model().webhooks {
         while sender.send_due(webhook, &|| now).await? > 0 {}
@@ -136,7 +136,7 @@ async fn tell(engine: &Arc<Engine>, receiver: &Arc<Receiver>, now: i64) -> Resul
 async fn tally(engine: &Arc<Engine>, now: i64) -> Result<(), FollowError> {
     loop {
         let followed = async {
-            TallyFollower::lease(engine).hold(now).await?;
+            TallyFollower::tally_lease(engine).hold_lease(now).await?;
             let mut tallies = TallyFollower::start(Arc::clone(engine), 0, now).await?;
             while !tallies.is_at_rest() {
                 tallies.follow_page(&|| now).await?;
@@ -296,7 +296,7 @@ async fn hold(system: &System, asked: &Asked, receiver: &Receiver, seed: u64) {
     let counts = asked.counts.iter().sum::<i64>();
     assert_eq!(told, asked.made + usize::try_from(counts).unwrap(), "seed {seed}");
     let follower = TriggerFollower::start(Arc::clone(&system.engine), Arc::new(Unobserved), NOW).await;
-    let parked = follower.unwrap().parked();
+    let parked = follower.unwrap().parked_changes();
     assert!(parked.is_empty(), "seed {seed}: {parked:?}");
 }
 

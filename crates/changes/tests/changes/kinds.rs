@@ -62,7 +62,7 @@ async fn a_row_is_created_updated_and_deleted_and_what_is_kept_beside_it_is_no_c
     );
     // Guard and mirror come and go, and the mirror is updated.
     assert_eq!((told.nothing, told.unknown, told.misfits.len()), (5, 0, 0));
-    assert_eq!(told.changes[1].differing(), ["n"]);
+    assert_eq!(told.changes[1].differing_attributes(), ["n"]);
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ writes:
 "#;
     let system = System::open(text).await;
     assert_eq!(
-        singlet_runtime::table::spec(system.engine.model()).stream,
+        singlet_runtime::table::table_spec(system.engine.model()).stream,
         Some(StreamView::KeysOnly)
     );
     system.write("add", json!({"id": 7, "plate": "B-1"})).await;

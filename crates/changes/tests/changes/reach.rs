@@ -45,7 +45,7 @@ writes:
 
 /// An instant some minutes from the beginning.
 fn instant(minutes: i64) -> String {
-    singlet_model::evaluate::time::iso(NOW + minutes * MINUTE).unwrap()
+    singlet_model::evaluate::time::iso_millis(NOW + minutes * MINUTE).unwrap()
 }
 
 /// Each note: whose it is, of which title, and how many minutes after the beginning.
@@ -196,7 +196,10 @@ async fn killed_at_any_call_and_by_two_at_once_each_instant_runs_once() {
         let found = notes(&system.engine).await;
         let whose: Vec<&str> = found.iter().map(|(id, ..)| id.as_str()).collect();
         assert_eq!(whose, ["a0", "a1", "a2"], "{calls}");
-        let parked = ParkedChanges::new(followers_of(&system.engine)).list().await.unwrap();
+        let parked = ParkedChanges::new(followers_of(&system.engine))
+            .list_parked()
+            .await
+            .unwrap();
         assert!(parked.is_empty(), "{calls}: {parked:?}");
     }
 }
@@ -235,14 +238,14 @@ async fn a_deadline_that_cannot_be_computed_parks_its_change_and_holds_up_nothin
     };
     assert_eq!(freed(rows(&system.engine).await), 1);
     let parked = ParkedChanges::new(followers_of(&system.engine));
-    let listed = parked.list().await.unwrap();
+    let listed = parked.list_parked().await.unwrap();
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert!(listed[0].reason.contains("deadline"), "{}", listed[0].reason);
     // It stays as long as it cannot be computed.
-    parked.order(ParkedOrder::Retry, None).await.unwrap();
+    parked.order_parked(ParkedOrder::Retry, None).await.unwrap();
     follower.follow_orders(&|| NOW).await.unwrap();
-    assert_eq!(parked.list().await.unwrap().len(), 1);
-    parked.order(ParkedOrder::Discard, None).await.unwrap();
+    assert_eq!(parked.list_parked().await.unwrap().len(), 1);
+    parked.order_parked(ParkedOrder::Discard, None).await.unwrap();
     follower.follow_orders(&|| NOW).await.unwrap();
-    assert!(parked.list().await.unwrap().is_empty());
+    assert!(parked.list_parked().await.unwrap().is_empty());
 }

@@ -76,7 +76,7 @@ async fn a_refusal_is_tried_again_and_later_changes_of_its_row_wait_behind_it() 
     rest(&mut follower, NOW).await;
     // Other rows do not wait.
     assert_eq!(seen(&system, "bob").await, [1, 2]);
-    let kept = follower.parked();
+    let kept = follower.parked_changes();
     assert_eq!(kept.len(), 3);
     assert_eq!(kept[0].next_try(), Some(NOW / 1_000 + 1));
     assert!(kept[0].reason.contains("account_not_found"), "{kept:?}");
@@ -85,7 +85,7 @@ async fn a_refusal_is_tried_again_and_later_changes_of_its_row_wait_behind_it() 
     // Not before its time; then once, and the others stay behind it.
     assert_eq!(follower.follow_orders(&|| NOW).await.unwrap(), 0);
     assert_eq!(follower.follow_orders(&|| NOW + SECOND).await.unwrap(), 1);
-    assert_eq!(follower.parked()[0].next_try(), Some(NOW / 1_000 + 11));
+    assert_eq!(follower.parked_changes()[0].next_try(), Some(NOW / 1_000 + 11));
     // The rule holds by now. What comes meanwhile waits, too: its order is promised.
     system.write("account", json!({"who": "ada"})).await;
     system.write("count", json!({"id": "a"})).await;
@@ -95,7 +95,7 @@ async fn a_refusal_is_tried_again_and_later_changes_of_its_row_wait_behind_it() 
     let mut other = start(&system).await;
     assert_eq!(other.follow_orders(&|| NOW + 11 * SECOND).await.unwrap(), 4);
     assert_eq!(seen(&system, "ada").await, [1, 2, 3, 4]);
-    assert!(other.parked().is_empty());
+    assert!(other.parked_changes().is_empty());
     assert_eq!(other.next_instant(), None);
     // And what comes next runs as ever.
     system.write("count", json!({"id": "a"})).await;
@@ -117,22 +117,28 @@ async fn after_its_last_try_a_refusal_waits_for_an_operator() {
     }
     assert_eq!(tries, REFUSED_TRIES_MAX);
     assert!(now - NOW > 70 * 60 * MINUTE && now - NOW < 8 * 24 * 60 * MINUTE);
-    let kept = follower.parked();
+    let kept = follower.parked_changes();
     assert_eq!((kept.len(), kept[0].next_try()), (2, None));
     assert!(kept[0].reason.contains("refused 12 times"), "{kept:?}");
     // It is not tried by itself any more; whoever asks for it is told that it is still refused.
     assert_eq!(follower.follow_orders(&|| now + 60 * MINUTE).await.unwrap(), 0);
     let parked = ParkedChanges::new(followers_of(&system.engine));
-    parked.order(ParkedOrder::Retry, Some(&kept[0].change)).await.unwrap();
+    parked
+        .order_parked(ParkedOrder::Retry, Some(&kept[0].change))
+        .await
+        .unwrap();
     assert_eq!(follower.follow_orders(&|| now + 60 * MINUTE).await.unwrap(), 1);
-    assert_eq!(follower.parked()[0].next_try(), None);
+    assert_eq!(follower.parked_changes()[0].next_try(), None);
     // A week later, when records of then are gone, it is done once, and what waits behind it follows by itself.
     system.write("account", json!({"who": "ada"})).await;
-    parked.order(ParkedOrder::Retry, Some(&kept[0].change)).await.unwrap();
+    parked
+        .order_parked(ParkedOrder::Retry, Some(&kept[0].change))
+        .await
+        .unwrap();
     let later = now + 9 * 24 * 60 * MINUTE;
     assert_eq!(follower.follow_orders(&|| later).await.unwrap(), 2);
     assert_eq!(seen(&system, "ada").await, [1, 2]);
-    assert!(follower.parked().is_empty());
+    assert!(follower.parked_changes().is_empty());
 }
 
 #[tokio::test]
@@ -142,13 +148,19 @@ async fn what_is_left_out_makes_way_and_what_is_behind_is_not_tried_before_it() 
     bill(&system, "a", "ada", 3).await;
     rest(&mut follower, NOW).await;
     system.write("account", json!({"who": "ada"})).await;
-    let kept = follower.parked();
+    let kept = follower.parked_changes();
     let parked = ParkedChanges::new(followers_of(&system.engine));
     // An operator who asks for a later one alone does not change the order.
-    parked.order(ParkedOrder::Retry, Some(&kept[1].change)).await.unwrap();
+    parked
+        .order_parked(ParkedOrder::Retry, Some(&kept[1].change))
+        .await
+        .unwrap();
     assert_eq!(follower.follow_orders(&|| NOW).await.unwrap(), 1);
     assert_eq!(seen(&system, "ada").await, Vec::<i64>::new());
-    parked.order(ParkedOrder::Discard, Some(&kept[0].change)).await.unwrap();
+    parked
+        .order_parked(ParkedOrder::Discard, Some(&kept[0].change))
+        .await
+        .unwrap();
     assert_eq!(follower.follow_orders(&|| NOW).await.unwrap(), 3);
     assert_eq!(seen(&system, "ada").await, [2, 3]);
 }
@@ -159,7 +171,7 @@ async fn a_zombie_that_ran_it_meanwhile_leaves_nothing_to_be_tried() {
     let (mut follower, mut other) = (start(&system).await, start(&system).await);
     bill(&system, "a", "ada", 1).await;
     rest(&mut follower, NOW).await;
-    assert_eq!(follower.parked().len(), 1);
+    assert_eq!(follower.parked_changes().len(), 1);
     system.write("account", json!({"who": "ada"})).await;
     // One that is behind and believes to be the one: the change waits already.
     let overtaken = other.follow_page(&|| NOW).await.unwrap_err();
@@ -218,7 +230,11 @@ async fn killed_while_refusals_are_tried_all_run_once_and_in_order() {
         while let Some(next) = follower.next_instant() {
             follower.follow_orders(&|| next).await.unwrap();
         }
-        assert!(follower.parked().is_empty(), "seed {seed}: {:?}", follower.parked());
+        assert!(
+            follower.parked_changes().is_empty(),
+            "seed {seed}: {:?}",
+            follower.parked_changes()
+        );
         assert_eq!(
             seen(&system, "ada").await,
             (1..=counts).collect::<Vec<_>>(),
@@ -248,7 +264,7 @@ async fn so_many_are_tried_at_once_and_the_others_next() {
         bill(&system, &format!("b{at}"), "ada", 1).await;
     }
     rest(&mut follower, NOW).await;
-    assert_eq!(follower.parked().len(), 66);
+    assert_eq!(follower.parked_changes().len(), 66);
     system.write("account", json!({"who": "ada"})).await;
     assert_eq!(follower.follow_orders(&|| NOW + SECOND).await.unwrap(), 64);
     assert_eq!(follower.follow_orders(&|| NOW + SECOND).await.unwrap(), 2);

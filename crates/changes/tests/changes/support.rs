@@ -35,7 +35,7 @@ impl Told {
     /// Each change as `kind Entity key before -> after`, in JSON without ids and times.
     pub fn lines(&self) -> Vec<String> {
         let shown = |row: &Option<Attributes>| match row {
-            Some(row) => values::json_text::of(&singlet_item::Value::M(row.clone())),
+            Some(row) => values::json_text::json_of(&singlet_item::Value::M(row.clone())),
             None => "-".to_owned(),
         };
         let line = |change: &Change| {
@@ -54,12 +54,12 @@ impl Told {
 
 impl System {
     pub async fn open(text: &str) -> System {
-        let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));
+        let loaded = singlet_model::load_source(&Source::new("model.yaml", text.to_owned()));
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
         let model = Arc::new(loaded.model.unwrap());
         let embedded = EmbeddedStore::memory().unwrap();
         let store: Arc<dyn Store> = Arc::new(embedded.clone());
-        store.create_table(&table::spec(&model)).await.unwrap();
+        store.create_table(&table::table_spec(&model)).await.unwrap();
         System {
             engine: Arc::new(Engine::open(model, store, Attributes::new(), [7; 32])),
             embedded,
@@ -141,7 +141,7 @@ impl System {
         let decoder = ChangeDecoder::new(Arc::clone(self.engine.model()));
         let mut told = Told::default();
         for record in records {
-            match decoder.decode(self.engine.store(), record).await.unwrap() {
+            match decoder.decode_change(self.engine.store(), record).await.unwrap() {
                 Decoded::Changes(changes) => told.changes.extend(changes),
                 Decoded::Nothing => told.nothing += 1,
                 Decoded::Unknown => told.unknown += 1,

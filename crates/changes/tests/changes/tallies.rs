@@ -82,11 +82,11 @@ async fn try_read(engine: &Engine, name: &str, args: &[(&str, &str)]) -> Result<
         ..Request::default()
     };
     let answer = engine.read(name, &request).await?;
-    let told = json_text::of(&answer.value.unwrap());
+    let told = json_text::json_of(&answer.value.unwrap());
     // Which figures count, and a page of them: each is half a unit, as plans say of up to 4 KB.
     if told.len() < 200 {
         let tallies = if name == "both" { 2 } else { 1 };
-        assert_eq!(answer.consumed.total().read.halves(), 2 * tallies, "{name}");
+        assert_eq!(answer.consumed.total_units().read.half_count(), 2 * tallies, "{name}");
     }
     Ok(told)
 }
@@ -101,7 +101,7 @@ fn task(who: &str, id: &str, state: &str) -> Json {
 
 /// Another model on the same store.
 fn reopened(system: &System, text: &str) -> Arc<Engine> {
-    let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text.to_owned()));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let store: Arc<dyn Store> = Arc::new(system.embedded.clone());
     let model = Arc::new(loaded.model.unwrap());
@@ -339,13 +339,13 @@ async fn figures_are_built_anew_when_somebody_asks() {
     assert_eq!(read(engine, "states").await, r#"{"open":7}"#);
     ask_for_figures(&followers_of(engine), "byState").await.unwrap();
     assert!(ask_for_figures(&followers_of(engine), "nothing").await.is_err());
-    follower.look(NOW).await.unwrap();
+    follower.look_at_heads(NOW).await.unwrap();
     rest(&mut follower).await;
     assert_true(engine, "built anew").await;
     // What counted before is left to who reads it, and then removed.
     let of_tally = |item: &&Item| item.contains_key("$group") && text(item, "PK").contains("byState");
     assert_eq!(items(engine).await.iter().filter(of_tally).count(), 2);
-    follower.look(NOW + 61_000).await.unwrap();
+    follower.look_at_heads(NOW + 61_000).await.unwrap();
     assert_eq!(items(engine).await.iter().filter(of_tally).count(), 1);
     assert_true(engine, "what was past is gone").await;
 }
@@ -430,7 +430,7 @@ async fn a_sum_of_too_many_digits_breaks_its_tally_and_no_other() {
     assert_eq!(read(engine, "states").await, r#"{"open":2}"#);
     // Asked for while it is so, it is still so.
     ask_for_figures(&followers_of(engine), "byWho").await.unwrap();
-    follower.look(NOW).await.unwrap();
+    follower.look_at_heads(NOW).await.unwrap();
     rest(&mut follower).await;
     assert!(try_read(engine, "own", &[]).await.is_err());
     let states = tally_states(&followers_of(engine)).await.unwrap();
@@ -441,7 +441,7 @@ async fn a_sum_of_too_many_digits_breaks_its_tally_and_no_other() {
     );
     system.write("drop", json!({"who": "ada", "id": "b"})).await;
     ask_for_figures(&followers_of(engine), "byWho").await.unwrap();
-    follower.look(NOW).await.unwrap();
+    follower.look_at_heads(NOW).await.unwrap();
     rest(&mut follower).await;
     assert_eq!(read(engine, "own").await, "{}");
     assert_eq!(read(engine, "states").await, r#"{"open":1}"#);

@@ -246,7 +246,7 @@ async fn a_bulk_tick_that_has_begun_is_finished_before_the_next() {
 
 /// The same table under another model.
 fn with_model(system: &System, text: &str) -> Arc<Engine> {
-    let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text.to_owned()));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());
     Arc::new(Engine::open(
@@ -401,25 +401,25 @@ async fn a_tick_that_cannot_be_done_is_parked_and_a_later_one_takes_its_place() 
         assert!(matches!(end, Some(RunEnd::Parked(_))), "{end:?}");
     }
     let parked = ParkedChanges::new(followers_of(&system.engine));
-    let listed = parked.list().await.unwrap();
+    let listed = parked.list_parked().await.unwrap();
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!(listed[0].change, "every 2026-11-16T15:00:00.000Z");
     // What still cannot be done stays.
-    assert_eq!(parked.order(ParkedOrder::Retry, None).await.unwrap(), 1);
+    assert_eq!(parked.order_parked(ParkedOrder::Retry, None).await.unwrap(), 1);
     ticker.follow_orders().await.unwrap();
-    assert_eq!(parked.list().await.unwrap().len(), 1);
+    assert_eq!(parked.list_parked().await.unwrap().len(), 1);
     system.write("draft", json!({"id": "a"})).await;
-    parked.order(ParkedOrder::Retry, None).await.unwrap();
+    parked.order_parked(ParkedOrder::Retry, None).await.unwrap();
     ticker.follow_orders().await.unwrap();
-    assert!(parked.list().await.unwrap().is_empty());
+    assert!(parked.list_parked().await.unwrap().is_empty());
     // Of the instant for which it was planned.
     assert_eq!(done(&system.engine).await, ["2026-11-16T15:00:00.000Z"]);
     // One that is parked goes with the next that is done.
     system.write("drop", json!({"id": "a"})).await;
     ticker.run_due(NOW + 4 * HOUR).await.unwrap();
-    assert_eq!(parked.list().await.unwrap().len(), 1);
+    assert_eq!(parked.list_parked().await.unwrap().len(), 1);
     system.write("draft", json!({"id": "a"})).await;
     ticker.run_due(NOW + 5 * HOUR).await.unwrap();
-    assert!(parked.list().await.unwrap().is_empty());
+    assert!(parked.list_parked().await.unwrap().is_empty());
     assert_eq!(done(&system.engine).await.len(), 2);
 }

@@ -191,7 +191,7 @@ async fn what_cannot_be_done_is_parked_and_its_row_queues_behind() {
     // Both records of the broken row do not fit, for each of the six writes after changes of orders; the count waits behind.
     assert_eq!((came.done, came.parked), (1, 13));
     let parked = ParkedChanges::new(followers_of(&system.engine));
-    let listed = parked.list().await.unwrap();
+    let listed = parked.list_parked().await.unwrap();
     assert_eq!(listed.len(), 13);
     assert!(listed.iter().any(|one| one.reason.contains("`n`")), "{listed:?}");
     assert!(
@@ -204,12 +204,12 @@ async fn what_cannot_be_done_is_parked_and_its_row_queues_behind() {
         .map(|one| one.change.clone())
         .collect::<std::collections::BTreeSet<_>>()
     {
-        parked.order(ParkedOrder::Discard, Some(&one)).await.unwrap();
+        parked.order_parked(ParkedOrder::Discard, Some(&one)).await.unwrap();
     }
     assert_eq!(follower.follow_orders(&|| NOW).await.unwrap(), 12);
-    assert_eq!(parked.order(ParkedOrder::Retry, None).await.unwrap(), 1);
+    assert_eq!(parked.order_parked(ParkedOrder::Retry, None).await.unwrap(), 1);
     assert_eq!(follower.follow_orders(&|| NOW).await.unwrap(), 1);
-    assert_eq!(parked.list().await.unwrap().len(), 0);
+    assert_eq!(parked.list_parked().await.unwrap().len(), 0);
     let all = rows(&system.engine).await;
     let Value::L(seen) = &of_kind(&all, "Tally")[0]["seen"] else {
         panic!("no list");
@@ -278,7 +278,7 @@ writes:
     system.write("serve", json!({"id": "a"})).await;
     rest(&mut follower).await;
     assert_eq!(loops.0.load(Ordering::Relaxed), 1);
-    assert_eq!(follower.parked().len(), 1);
+    assert_eq!(follower.parked_changes().len(), 1);
     assert_eq!(number(&rows(&system.engine).await[0], "n"), 101);
 }
 
@@ -422,7 +422,10 @@ async fn killed(seed: u64, kills_max: usize) -> Kills {
             .iter()
             .all(|order| order["state"] != Value::S("paid".to_owned()))
     );
-    let parked = ParkedChanges::new(followers_of(&system.engine)).list().await.unwrap();
+    let parked = ParkedChanges::new(followers_of(&system.engine))
+        .list_parked()
+        .await
+        .unwrap();
     assert!(parked.is_empty(), "seed {seed}: {parked:?}");
     kills
 }
@@ -438,7 +441,7 @@ async fn dies(system: &System, calls: usize, now: i64) -> bool {
             return;
         };
         // Whether it got the lease or somebody took it since: it believes to hold it, and goes on.
-        _ = follower.lease().hold(now).await;
+        _ = follower.trigger_lease().hold_lease(now).await;
         while !follower.is_at_head() {
             if follower.follow_page(&|| now).await.is_err() {
                 return;
@@ -475,16 +478,16 @@ async fn many_kills() {
 async fn a_lease_is_held_by_one_and_ends() {
     let system = System::open(SHOP).await;
     let (one, two) = (start(&system.engine).await, start(&system.engine).await);
-    let (mut one, mut two) = (one.lease(), two.lease());
-    assert!(one.hold(NOW).await.unwrap());
-    assert!(!two.hold(NOW).await.unwrap());
-    assert!(one.hold(NOW + 15_000).await.unwrap());
-    assert!(!two.hold(NOW + 30_000).await.unwrap());
+    let (mut one, mut two) = (one.trigger_lease(), two.trigger_lease());
+    assert!(one.hold_lease(NOW).await.unwrap());
+    assert!(!two.hold_lease(NOW).await.unwrap());
+    assert!(one.hold_lease(NOW + 15_000).await.unwrap());
+    assert!(!two.hold_lease(NOW + 30_000).await.unwrap());
     // Silent for longer than it is held.
-    assert!(two.hold(NOW + 45_001).await.unwrap());
-    assert!(!one.hold(NOW + 45_002).await.unwrap());
+    assert!(two.hold_lease(NOW + 45_001).await.unwrap());
+    assert!(!one.hold_lease(NOW + 45_002).await.unwrap());
     two.give_back(NOW + 45_003).await.unwrap();
-    assert!(one.hold(NOW + 45_004).await.unwrap());
+    assert!(one.hold_lease(NOW + 45_004).await.unwrap());
     // A clock that was far ahead keeps nobody out.
-    assert!(two.hold(NOW - 3_600_000).await.unwrap());
+    assert!(two.hold_lease(NOW - 3_600_000).await.unwrap());
 }

@@ -197,7 +197,7 @@ async fn a_receiver_that_fails_is_tried_on_schedule_and_what_failed_is_kept_unti
     let (mut now, mut attempts) = (NOW, Vec::new());
     loop {
         send(&sender, &system.engine, now).await;
-        let [delivery] = &kept.list("ordered", 10).await.unwrap()[..] else {
+        let [delivery] = &kept.list_deliveries("ordered", 10).await.unwrap()[..] else {
             panic!("one delivery");
         };
         attempts.push(now - NOW);
@@ -206,7 +206,10 @@ async fn a_receiver_that_fails_is_tried_on_schedule_and_what_failed_is_kept_unti
         let Some(due) = delivery.due else { break };
         // Not before its time.
         send(&sender, &system.engine, due - 1).await;
-        assert_eq!(kept.list("ordered", 10).await.unwrap()[0].attempts, delivery.attempts);
+        assert_eq!(
+            kept.list_deliveries("ordered", 10).await.unwrap()[0].attempts,
+            delivery.attempts
+        );
         now = due;
     }
     assert_eq!(attempts.len(), ATTEMPTS_MAX as usize);
@@ -222,15 +225,15 @@ async fn a_receiver_that_fails_is_tried_on_schedule_and_what_failed_is_kept_unti
     );
 
     *receiver.always.lock().unwrap() = None;
-    kept.order("ordered", WebhookOrder::Resume).await.unwrap();
+    kept.order_webhook("ordered", WebhookOrder::Resume).await.unwrap();
     send(&sender, &system.engine, now).await;
     // What is asked for is done in some looks.
     for _ in 0..3 {
         look(&sender, &system.engine, "ordered", now + 1).await;
     }
     assert_eq!(receiver.take(), came[..1]);
-    assert_eq!(kept.list("ordered", 10).await.unwrap(), []);
-    assert_eq!(kept.state("ordered").await.unwrap().order, None);
+    assert_eq!(kept.list_deliveries("ordered", 10).await.unwrap(), []);
+    assert_eq!(kept.webhook_state("ordered").await.unwrap().order, None);
 }
 
 #[tokio::test]
@@ -247,13 +250,13 @@ async fn what_failed_is_discarded_when_an_operator_says_so_and_nothing_else_is()
         send(&sender, &system.engine, now).await;
     }
     let kept = deliveries(&system.engine);
-    assert_eq!(kept.list("ordered", 10).await.unwrap()[0].due, None);
+    assert_eq!(kept.list_deliveries("ordered", 10).await.unwrap()[0].due, None);
     ordered(&system, "b").await;
     rest(&mut follower).await;
-    kept.order("ordered", WebhookOrder::Discard).await.unwrap();
+    kept.order_webhook("ordered", WebhookOrder::Discard).await.unwrap();
     let webhook = &system.engine.model().webhooks[0];
     kept.follow_orders(&system.engine, webhook, now).await.unwrap();
-    let left = kept.list("ordered", 10).await.unwrap();
+    let left = kept.list_deliveries("ordered", 10).await.unwrap();
     assert!(left.len() == 1 && left[0].body.contains("\"b\""), "{left:?}");
 }
 
@@ -269,7 +272,7 @@ async fn an_address_that_is_gone_is_left_alone_until_it_is_resumed_and_nothing_i
     rest(&mut follower).await;
     look(&sender, &system.engine, "ordered", NOW).await;
     let kept = deliveries(&system.engine);
-    assert_eq!(kept.state("ordered").await.unwrap().gone.as_deref(), Some(URL));
+    assert_eq!(kept.webhook_state("ordered").await.unwrap().gone.as_deref(), Some(URL));
     receiver.take();
     ordered(&system, "c").await;
     rest(&mut follower).await;
@@ -277,7 +280,7 @@ async fn an_address_that_is_gone_is_left_alone_until_it_is_resumed_and_nothing_i
         look(&sender, &system.engine, "ordered", NOW + hours * 3_600_000).await;
     }
     assert_eq!(receiver.take().len(), 0);
-    let waiting = kept.list("ordered", 10).await.unwrap();
+    let waiting = kept.list_deliveries("ordered", 10).await.unwrap();
     assert!(waiting.len() == 3 && waiting.iter().all(|one| one.attempts == 0));
     // Another webhook at the same address has a state of its own.
     system.write("count", json!({"id": "a"})).await;
@@ -287,24 +290,24 @@ async fn an_address_that_is_gone_is_left_alone_until_it_is_resumed_and_nothing_i
     let came = receiver.take();
     assert_eq!(came.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), ["counted"]);
 
-    kept.order("ordered", WebhookOrder::Resume).await.unwrap();
+    kept.order_webhook("ordered", WebhookOrder::Resume).await.unwrap();
     for _ in 0..3 {
         look(&sender, &system.engine, "ordered", NOW + 900_000_000).await;
     }
     assert_eq!(receiver.take().len(), 3);
-    assert_eq!(kept.state("ordered").await.unwrap().gone, None);
+    assert_eq!(kept.webhook_state("ordered").await.unwrap().gone, None);
 
     // What waits for an address that is gone can be discarded too.
     *receiver.always.lock().unwrap() = Some(Posted::Gone);
     ordered(&system, "d").await;
     rest(&mut follower).await;
     look(&sender, &system.engine, "ordered", NOW + 1_000_000_000).await;
-    kept.order("ordered", WebhookOrder::Discard).await.unwrap();
+    kept.order_webhook("ordered", WebhookOrder::Discard).await.unwrap();
     for _ in 0..3 {
         look(&sender, &system.engine, "ordered", NOW + 1_000_000_000).await;
     }
-    assert_eq!(kept.list("ordered", 10).await.unwrap(), []);
-    assert!(kept.state("ordered").await.unwrap().gone.is_some());
+    assert_eq!(kept.list_deliveries("ordered", 10).await.unwrap(), []);
+    assert!(kept.webhook_state("ordered").await.unwrap().gone.is_some());
 }
 
 #[tokio::test]
@@ -349,7 +352,7 @@ async fn a_body_that_is_too_large_is_parked_and_holds_up_nothing() {
     }
     let came = rest(&mut follower).await;
     assert_eq!((came.done, came.parked), (1, 1));
-    let parked = follower.parked();
+    let parked = follower.parked_changes();
     assert_eq!(parked[0].write, "ordered");
     assert!(parked[0].reason.contains("20001 bytes"), "{}", parked[0].reason);
     // Later changes of the row do not wait behind it: what is told is told in no order.
@@ -357,12 +360,15 @@ async fn a_body_that_is_too_large_is_parked_and_holds_up_nothing() {
     ordered(&system, "b").await;
     assert_eq!(rest(&mut follower).await.done, 2);
     let orders = ParkedChanges::new(followers_of(&system.engine));
-    orders.order(ParkedOrder::Retry, Some("ordered")).await.unwrap();
+    orders.order_parked(ParkedOrder::Retry, Some("ordered")).await.unwrap();
     follower.follow_orders(&|| NOW).await.unwrap();
-    assert_eq!(follower.parked().len(), 1);
-    orders.order(ParkedOrder::Discard, Some("ordered")).await.unwrap();
+    assert_eq!(follower.parked_changes().len(), 1);
+    orders
+        .order_parked(ParkedOrder::Discard, Some("ordered"))
+        .await
+        .unwrap();
     follower.follow_orders(&|| NOW).await.unwrap();
-    assert_eq!(follower.parked().len(), 0);
+    assert_eq!(follower.parked_changes().len(), 0);
 }
 
 #[tokio::test]
@@ -468,7 +474,10 @@ async fn killed_at_any_call_everything_is_told_under_one_id() {
             "killed at call {calls}"
         );
         for webhook in &system.engine.model().webhooks {
-            let left = deliveries(&system.engine).list(&webhook.name, 10).await.unwrap();
+            let left = deliveries(&system.engine)
+                .list_deliveries(&webhook.name, 10)
+                .await
+                .unwrap();
             assert_eq!(left, [], "killed at call {calls}");
         }
         if !killed {
@@ -501,7 +510,10 @@ async fn two_senders_tell_it_at_least_once_and_leave_nothing() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), 20);
-    assert_eq!(deliveries(&system.engine).list("ordered", 10).await.unwrap(), []);
+    assert_eq!(
+        deliveries(&system.engine).list_deliveries("ordered", 10).await.unwrap(),
+        []
+    );
 }
 
 #[tokio::test]
@@ -540,15 +552,15 @@ async fn a_webhook_that_goes_from_the_model_takes_its_rows_with_it() {
             .join("\n")
     };
     let source = singlet_model::Source::new("model.yaml", kept(SHOP));
-    let model = Arc::new(singlet_model::load(&source).model.unwrap());
+    let model = Arc::new(singlet_model::load_source(&source).model.unwrap());
     let store = Arc::clone(system.engine.store());
     let other = Arc::new(Engine::open(model, store, Attributes::new(), [7; 32]));
     // What another model still has stays, and what is gone goes once.
     assert_eq!(forget_unneeded(&other).await.unwrap(), 3);
     assert_eq!(forget_unneeded(&other).await.unwrap(), 0);
     let deliveries = Deliveries::new(followers_of(&system.engine));
-    let also = deliveries.list("also", 9).await.unwrap();
+    let also = deliveries.list_deliveries("also", 9).await.unwrap();
     assert!(also.is_empty(), "{also:?}");
-    assert!(!deliveries.state("also").await.unwrap().is_known());
-    assert_eq!(deliveries.list("ordered", 9).await.unwrap().len(), 3);
+    assert!(!deliveries.webhook_state("also").await.unwrap().is_known());
+    assert_eq!(deliveries.list_deliveries("ordered", 9).await.unwrap().len(), 3);
 }

@@ -8,14 +8,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use singlet_audit::{AuditEstimate, AuditOptions, AuditReport, MendCount, RepairMode, audit_table, estimate_audit};
-use singlet_cost::{dollars, region_prices};
+use singlet_cost::{dollars_text, region_prices};
 use singlet_runtime::{Engine, FindingKind, OpenError, TableOpening, TableUse};
 
 use self::kept_files::KeptFiles;
-use crate::model::{self, fail};
+use crate::model::{self, fail_command};
 use crate::place::Place;
 use crate::report_format::ReportFormat;
-use crate::store::{StoreArgs, check_no_bridge, now};
+use crate::store::{StoreArgs, check_no_bridge, now_millis};
 use crate::{exit, source};
 
 /// The region whose prices are said where the store's own are not known.
@@ -77,15 +77,15 @@ impl Audit {
     }
 
     async fn audit(self) -> Result<ExitCode, ExitCode> {
-        let said = |reason: String| fail(&reason);
-        let text = source::read(&self.model).map_err(said)?;
-        let loaded = model::load(&self.model)?;
+        let said = |reason: String| fail_command(&reason);
+        let text = source::read_source(&self.model).map_err(said)?;
+        let loaded = model::load_model(&self.model)?;
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-            return Err(fail("`--rate` is a number of read units above zero"));
+            return Err(fail_command("`--rate` is a number of read units above zero"));
         }
-        let place = self.store.place().map_err(said)?;
+        let place = self.store.store_place().map_err(said)?;
         if place == Place::Memory {
-            return Err(fail(
+            return Err(fail_command(
                 "there is nothing to audit in memory: say `--store embedded:DIR` or `--store dynamodb`",
             ));
         }
@@ -94,10 +94,10 @@ impl Audit {
         self.held_against_model(&engine, &place).await?;
         let estimate = estimate_audit(&engine)
             .await
-            .map_err(|error| fail(&error.to_string()))?;
+            .map_err(|error| fail_command(&error.to_string()))?;
         let estimated = estimate_text(&estimate, &place, self.rate);
         if self.estimate {
-            return Ok(super::print(&estimated));
+            return Ok(super::print_text(&estimated));
         }
         eprint!("{estimated}");
         let report = self.run_on(&engine, &String::from_utf8_lossy(&text)).await?;
@@ -105,7 +105,7 @@ impl Audit {
             ReportFormat::Text => self.text(&report),
             ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(&report).unwrap_or_default()),
         };
-        super::print(&shown);
+        super::print_text(&shown);
         let mended: u64 = match self.yes {
             true => report
                 .mended
@@ -115,7 +115,7 @@ impl Audit {
                 .sum(),
             false => 0,
         };
-        let is_sound = report.damage() <= mended;
+        let is_sound = report.damage_count() <= mended;
         Ok(ExitCode::from(if is_sound { exit::CLEAN } else { exit::FINDINGS }))
     }
 
@@ -125,7 +125,7 @@ impl Audit {
             makes_tables: false,
             company: place.company(),
             used_for: TableUse::Reading,
-            now: now(),
+            now: now_millis(),
         };
         match engine.open_table(&opening).await {
             Ok(_) => {}
@@ -137,13 +137,13 @@ impl Audit {
                 | OpenError::Relocated(_)),
             ) => {
                 if self.repair {
-                    return Err(fail(&format!(
+                    return Err(fail_command(&format!(
                         "nothing is repaired: the table does not fit this model: {error}"
                     )));
                 }
                 eprintln!("note: the table does not fit this model, so there may be many findings: {error}");
             }
-            Err(error) => return Err(fail(&error.to_string())),
+            Err(error) => return Err(fail_command(&error.to_string())),
         }
         Ok(())
     }
@@ -157,13 +157,13 @@ impl Audit {
         let table = &engine.model().table.name;
         let images = match repair {
             RepairMode::Mend => {
-                let named = || PathBuf::from(format!("{table}-before-repair-{}.jsonl", now()));
+                let named = || PathBuf::from(format!("{table}-before-repair-{}.jsonl", now_millis()));
                 Some(self.images.clone().unwrap_or_else(named))
             }
             RepairMode::Nothing | RepairMode::Show => None,
         };
         let kept = KeptFiles::new(self.progress.clone(), images.clone());
-        let before = kept.progress_before().map_err(|reason| fail(&reason))?;
+        let before = kept.progress_before().map_err(|reason| fail_command(&reason))?;
         if before.is_some()
             && let Some(path) = &self.progress
         {
@@ -178,7 +178,7 @@ impl Audit {
             ..AuditOptions::default()
         };
         let digest = kept_files::model_digest(model_text);
-        let report = audit_table(engine, &digest, &options, before, &kept, &now).await;
+        let report = audit_table(engine, &digest, &options, before, &kept, &now_millis).await;
         let report = report.map_err(|error| self.stopped(&error.to_string()))?;
         kept.remove_progress();
         if let Some(path) = images.filter(|path| path.is_file()) {
@@ -188,7 +188,7 @@ impl Audit {
     }
 
     fn stopped(&self, reason: &str) -> ExitCode {
-        let code = fail(reason);
+        let code = fail_command(reason);
         if let Some(path) = self.progress.as_ref().filter(|path| path.is_file()) {
             eprintln!("help: the same command goes on from `{}`", path.display());
         }
@@ -246,7 +246,7 @@ fn estimate_text(estimate: &AuditEstimate, place: &Place, rate: Option<f64>) -> 
         let _ = writeln!(
             text,
             "at most {} where requests are paid, by the prices of {} of {}",
-            dollars(estimate.dollars_max(&prices)),
+            dollars_text(estimate.dollars_max(&prices)),
             prices.region,
             prices.as_of
         );

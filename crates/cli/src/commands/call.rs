@@ -16,8 +16,8 @@ use super::load::text_of;
 use crate::model::{self, ErrorArgs};
 use crate::place::Place;
 use crate::request::{self, CallerArgs, Operation};
-use crate::store::{StoreArgs, load_text, now};
-use crate::table::{self, counted};
+use crate::store::{StoreArgs, load_text, now_millis};
+use crate::table::{self, counted_thing};
 
 /// The longest cell of a table.
 const CELL_CHARS_MAX: usize = 40;
@@ -79,14 +79,18 @@ impl Call {
 
     async fn call(self) -> Result<ExitCode, ExitCode> {
         let loaded = model::load_sound(&self.model, self.errors.accept_errors)?;
-        let operation = request::named(&loaded, &self.name).map_err(|reason| model::fail(&reason))?;
+        let operation = request::named_operation(&loaded, &self.name).map_err(|reason| model::fail_command(&reason))?;
         let (known, reads) = match operation {
             Operation::Read(read) => (&read.args, true),
             Operation::Write(write) => (&write.args, false),
         };
-        let args = request::arguments(&self.name, known, &self.args).map_err(|reason| model::fail(&reason))?;
-        self.check_flags(reads).map_err(|reason| model::fail(&reason))?;
-        let caller = self.caller.caller(&loaded).map_err(|reason| model::fail(&reason))?;
+        let args =
+            request::parse_arguments(&self.name, known, &self.args).map_err(|reason| model::fail_command(&reason))?;
+        self.check_flags(reads).map_err(|reason| model::fail_command(&reason))?;
+        let caller = self
+            .caller
+            .parsed_caller(&loaded)
+            .map_err(|reason| model::fail_command(&reason))?;
         let used_for = if reads && !self.sample {
             TableUse::Reading
         } else {
@@ -96,18 +100,20 @@ impl Call {
             .store
             .open(loaded, used_for)
             .await
-            .map_err(|reason| model::fail(&reason))?;
+            .map_err(|reason| model::fail_command(&reason))?;
         if self.sample {
             let rows = self.model.with_file_name("sample.jsonl");
-            let loading = load_text(&engine, &text_of(&rows)?, now()).await;
-            loading.map_err(|reason| model::fail(&format!("`{}` {reason}", rows.display())))?;
+            let loading = load_text(&engine, &text_of(&rows)?, now_millis()).await;
+            loading.map_err(|reason| model::fail_command(&format!("`{}` {reason}", rows.display())))?;
         } else if self.store.is_memory() && reads {
             eprintln!("note: the store is empty; add `--sample`, or `--store embedded:DIR`");
         }
         let read = engine.model().reads.iter().find(|read| read.name == self.name);
-        let searches = read.is_some_and(|read| read.selections().any(|selection| selection.matching.is_some()));
+        let searches = read.is_some_and(|read| read.all_selections().any(|selection| selection.matching.is_some()));
         if searches {
-            self.read_words(&engine).await.map_err(|reason| model::fail(&reason))?;
+            self.read_words(&engine)
+                .await
+                .map_err(|reason| model::fail_command(&reason))?;
         }
         match reads {
             true => self.read(&engine, args, caller).await,
@@ -117,7 +123,7 @@ impl Call {
 
     /// Reads the words of all rows, so that some can be found by them.
     async fn read_words(&self, engine: &Engine) -> Result<(), String> {
-        if let Place::DynamoDb { .. } = self.store.place()? {
+        if let Place::DynamoDb { .. } = self.store.store_place()? {
             return Err(format!(
                 "`{}` finds rows by words, for which all rows of the table would be read: ask a service, `singlet serve --search-index DIR`",
                 self.name
@@ -150,12 +156,12 @@ impl Call {
             caller,
             limit: self.limit,
             cursor: self.cursor.clone(),
-            now: now(),
+            now: now_millis(),
         };
         match engine.read(&self.name, &request).await {
             Ok(answer) => {
                 let predicted = predicted(engine, &self.name, &request);
-                Ok(super::print(&shown(&answer, &predicted, self.format)))
+                Ok(super::print_text(&shown(&answer, &predicted, self.format)))
             }
             Err(error) => Err(self.refused(engine.model(), &request.caller, &error)),
         }
@@ -165,12 +171,12 @@ impl Call {
         let request = WriteRequest {
             args,
             caller,
-            now: now(),
+            now: now_millis(),
             idempotency_key: self.key.clone(),
             precondition: self.if_version.map(Number::from).into(),
         };
         match engine.write(&self.name, &request).await {
-            Ok(written) => Ok(super::print(&written_text(&written, self.format))),
+            Ok(written) => Ok(super::print_text(&written_text(&written, self.format))),
             Err(error) => Err(self.refused(engine.model(), &request.caller, &error)),
         }
     }
@@ -179,7 +185,7 @@ impl Call {
     fn refused(&self, model: &Model, caller: &Caller, error: &RuntimeError) -> ExitCode {
         let code = refused(error);
         let is_admission = matches!(error, RuntimeError::Forbidden | RuntimeError::Unauthenticated);
-        if is_admission && let Ok(operation) = request::named(model, &self.name) {
+        if is_admission && let Ok(operation) = request::named_operation(model, &self.name) {
             for help in admission_help(model, operation, caller) {
                 eprintln!("help: {help}");
             }
@@ -226,7 +232,7 @@ fn refused(error: &RuntimeError) -> ExitCode {
         RuntimeError::Refused(refused) => {
             let shown = refused.shown.iter();
             let shown: Vec<String> = shown
-                .map(|(name, value)| format!("{name} = {}", json_text::of(value)))
+                .map(|(name, value)| format!("{name} = {}", json_text::json_of(value)))
                 .collect();
             let shown = if shown.is_empty() {
                 String::new()
@@ -241,20 +247,23 @@ fn refused(error: &RuntimeError) -> ExitCode {
 }
 
 fn written_text(written: &Written, format: RowFormat) -> String {
-    let units = written.consumed.total();
+    let units = written.consumed.total_units();
     if format == RowFormat::Json {
         let members = [
             ("status", written.status.to_string()),
             (
                 "value",
-                written.value.as_ref().map_or("null".to_owned(), json_text::indented),
+                written
+                    .value
+                    .as_ref()
+                    .map_or("null".to_owned(), json_text::indented_json),
             ),
             ("replayed", written.replayed.to_string()),
             ("capacity", capacity(&units, None)),
         ];
         return format!("{}\n", object_text(&members));
     }
-    let body = written.value.as_ref().map(json_text::indented);
+    let body = written.value.as_ref().map(json_text::indented_json);
     let body = body.map_or(String::new(), |body| format!("{body}\n"));
     let again = if written.replayed {
         ", the answer of an earlier request"
@@ -283,7 +292,7 @@ fn capacity(units: &singlet_store::Units, predicted: Option<&[String]>) -> Strin
     ];
     members.extend(predicted.map(|formulas| {
         let formulas = formulas.iter().cloned().map(Value::S);
-        ("predicted", json_text::indented(&Value::L(formulas.collect())))
+        ("predicted", json_text::indented_json(&Value::L(formulas.collect())))
     }));
     object_text(&members)
 }
@@ -292,21 +301,24 @@ fn capacity(units: &singlet_store::Units, predicted: Option<&[String]>) -> Strin
 fn predicted(engine: &Engine, name: &str, request: &Request) -> Vec<String> {
     let previewed = engine.preview(name, request);
     let requests = previewed.map(|previewed| previewed.combination.requests.as_slice());
-    let formulas = requests.unwrap_or_default().iter().map(|cost| cost.formula());
+    let formulas = requests.unwrap_or_default().iter().map(|cost| cost.formula_text());
     formulas.collect()
 }
 
 fn shown(answer: &Answer, predicted: &[String], format: RowFormat) -> String {
-    let units = answer.consumed.total();
+    let units = answer.consumed.total_units();
     if format == RowFormat::Json {
         let members = [
             (
                 "value",
-                answer.value.as_ref().map_or("null".to_owned(), json_text::indented),
+                answer
+                    .value
+                    .as_ref()
+                    .map_or("null".to_owned(), json_text::indented_json),
             ),
             (
                 "next",
-                json_text::of(&answer.next.clone().map_or(Value::Null, Value::S)),
+                json_text::json_of(&answer.next.clone().map_or(Value::Null, Value::S)),
             ),
             ("capacity", capacity(&units, Some(predicted))),
         ];
@@ -314,7 +326,7 @@ fn shown(answer: &Answer, predicted: &[String], format: RowFormat) -> String {
     }
     let mut text = match &answer.value {
         Some(Value::L(rows)) => rows_table(rows),
-        Some(value) => format!("{}\n", json_text::indented(value)),
+        Some(value) => format!("{}\n", json_text::indented_json(value)),
         None => "null\n".to_owned(),
     };
     text.push_str(&format!(
@@ -345,13 +357,13 @@ fn rows_table(rows: &[Value]) -> String {
         let text = match row.as_map().and_then(|row| row.get(column)) {
             None => String::new(),
             Some(Value::S(text)) => text.clone(),
-            Some(other) => json_text::of(other),
+            Some(other) => json_text::json_of(other),
         };
         text.chars().take(CELL_CHARS_MAX).collect::<String>()
     };
     let lines = rows
         .iter()
         .map(|row| columns.iter().map(|column| cell(row, column)).collect());
-    let text = table::aligned(&columns, lines.collect());
-    format!("{text}{}, ", counted(rows.len(), "row"))
+    let text = table::aligned_table(&columns, lines.collect());
+    format!("{text}{}, ", counted_thing(rows.len(), "row"))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use singlet_cost::{capacity, capacity_assumptions, capacity_text, expected_operations};
+use singlet_cost::{capacity_assumptions, capacity_needed, capacity_text, expected_operations};
 
 use super::cost::PriceArgs;
 use crate::model;
@@ -36,16 +36,16 @@ impl Capacity {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
         match self.shown() {
-            Ok(text) => super::print(&text),
+            Ok(text) => super::print_text(&text),
             Err(code) => code,
         }
     }
 
     fn shown(&self) -> Result<String, ExitCode> {
-        let model = model::load(&self.model)?;
-        let prices = self.prices.load()?;
+        let model = model::load_model(&self.model)?;
+        let prices = self.prices.load_prices()?;
         let operations = expected_operations(&model);
-        let found = capacity(&model, &operations, 1.0);
+        let found = capacity_needed(&model, &operations, 1.0);
         let assumptions = capacity_assumptions(&model, &operations);
         Ok(match self.format {
             CapacityFormat::Text => capacity_text(&model.name, &found, &prices, &assumptions),

@@ -26,7 +26,7 @@ use self::tail::Tail;
 use crate::place::Place;
 use crate::served_store::ServedStore;
 use crate::store::StoreArgs;
-use crate::table::counted;
+use crate::table::counted_thing;
 use crate::{exit, model};
 
 /// Show what happened to the rows of a model's table.
@@ -104,21 +104,21 @@ impl Changes {
     }
 
     async fn changes(self) -> Result<ExitCode, ExitCode> {
-        let loaded = model::load(&self.model)?;
+        let loaded = model::load_model(&self.model)?;
         if let Action::Release(release) = self.action {
             return release.run(&self.store, loaded).await;
         }
         let opened = open_changes(&self.store, loaded)
             .await
-            .map_err(|reason| model::fail(&reason))?;
+            .map_err(|reason| model::fail_command(&reason))?;
         match self.action {
             Action::Tail(tail) => tail.run(opened).await,
             Action::Lag(_) => lag(&opened).await,
             Action::Schedule(schedule) => schedule.run(&opened).await,
             Action::Forget(forget) => {
-                let done = opened.followers().forget(&forget.name).await;
+                let done = opened.followers().forget_follower(&forget.name).await;
                 done.map_err(|error| failed(&opened.model, &error))?;
-                Ok(super::print(&format!("{}: forgotten\n", forget.name)))
+                Ok(super::print_text(&format!("{}: forgotten\n", forget.name)))
             }
             Action::Parked(parked) => parked.run(&opened).await,
             Action::Retry(retry) => retry.run(&opened).await,
@@ -130,12 +130,12 @@ impl Changes {
             // It asks for no changes, and was done before.
             Action::Release(_) => Ok(ExitCode::from(exit::CLEAN)),
             Action::Acknowledge(acknowledge) => {
-                let done = opened.followers().acknowledge(&acknowledge.name).await;
+                let done = opened.followers().acknowledge_gaps(&acknowledge.name).await;
                 let gaps = done.map_err(|error| failed(&opened.model, &error))?;
-                Ok(super::print(&format!(
+                Ok(super::print_text(&format!(
                     "{}: {} acknowledged\n",
                     acknowledge.name,
-                    counted(gaps, "gap")
+                    counted_thing(gaps, "gap")
                 )))
             }
         }
@@ -144,12 +144,12 @@ impl Changes {
 
 /// Opens where changes are read from: the store, or the service that has its folder open.
 pub(super) async fn open_changes(store: &StoreArgs, model: Model) -> Result<Opened, String> {
-    let place = store.place()?;
+    let place = store.store_place()?;
     if place == Place::Memory {
         return Err("a store in memory is gone with its process: say `--store embedded:DIR` or `dynamodb`".to_owned());
     }
     if let Place::Folder(folder) = &place
-        && let Some(served) = ServedStore::connect(folder).await?
+        && let Some(served) = ServedStore::connect_served(folder).await?
     {
         let store: Arc<dyn Store> = Arc::new(served);
         return Ok(Opened {
@@ -176,11 +176,11 @@ async fn lag(opened: &Opened) -> Result<ExitCode, ExitCode> {
     let failed = |error: FollowError| failed(&opened.model, &error);
     let mut code = ExitCode::from(exit::CLEAN);
     for name in followers.names().await.map_err(failed)? {
-        let Some(noted) = followers.noted(&name).await.map_err(failed)? else {
+        let Some(noted) = followers.noted_of(&name).await.map_err(failed)? else {
             continue;
         };
         let mut line = format!("{name} noted {}", at_text(noted.at_seconds));
-        let lag = followers.lag(&name).await.map_err(failed)?;
+        let lag = followers.follower_lag(&name).await.map_err(failed)?;
         if let Some(lag) = lag {
             line.push_str(&format!(", {lag}"));
         }
@@ -189,7 +189,10 @@ async fn lag(opened: &Opened) -> Result<ExitCode, ExitCode> {
         }
         if name == TRIGGERS_FOLLOWER {
             line.push_str(&kept_text(
-                &ParkedChanges::new(opened.followers()).list().await.map_err(failed)?,
+                &ParkedChanges::new(opened.followers())
+                    .list_parked()
+                    .await
+                    .map_err(failed)?,
             ));
         }
         line.push('\n');
@@ -197,7 +200,7 @@ async fn lag(opened: &Opened) -> Result<ExitCode, ExitCode> {
             line.push_str(&format!("  {}\n", gap_text(&name, gap)));
             code = ExitCode::from(exit::FINDINGS);
         }
-        super::print(&line);
+        super::print_text(&line);
     }
     Ok(code)
 }
@@ -207,10 +210,10 @@ fn kept_text(kept: &[ParkedChange]) -> String {
     let retried = kept.iter().filter(|one| one.next_try().is_some()).count();
     let mut text = String::new();
     if kept.len() > retried {
-        text.push_str(&format!(", {} parked", counted(kept.len() - retried, "change")));
+        text.push_str(&format!(", {} parked", counted_thing(kept.len() - retried, "change")));
     }
     if retried > 0 {
-        text.push_str(&format!(", {} tried again later", counted(retried, "change")));
+        text.push_str(&format!(", {} tried again later", counted_thing(retried, "change")));
     }
     text
 }
@@ -218,16 +221,16 @@ fn kept_text(kept: &[ParkedChange]) -> String {
 fn failed(model: &Model, error: &FollowError) -> ExitCode {
     let table = &model.table.name;
     let FollowError::Store(error) = error else {
-        return model::fail(&format!("changes of `{table}`: {error}"));
+        return model::fail_command(&format!("changes of `{table}`: {error}"));
     };
     if error.is_position_lost() {
-        let code = model::fail(&format!(
+        let code = model::fail_command(&format!(
             "changes of `{table}` from this position on are no longer kept"
         ));
         eprintln!("help: `--from start` shows those that are");
         return code;
     }
-    let code = model::fail(&format!("changes of `{table}`: {error}"));
+    let code = model::fail_command(&format!("changes of `{table}`: {error}"));
     if error.is_not_found() && model.table.stream.is_none() {
         eprintln!("help: say `stream: both_images` under `table` of the model, and have the table made with it");
     }

@@ -82,8 +82,8 @@ impl Check {
         let mut report = Report::default();
         let mut unreadable = false;
         for path in &self.models {
-            match source::read(path) {
-                Ok(bytes) => report.add(self.check(path, bytes)),
+            match source::read_source(path) {
+                Ok(bytes) => report.add_file(self.check(path, bytes)),
                 Err(reason) => {
                     eprintln!("error: {reason}");
                     unreadable = true;
@@ -91,19 +91,19 @@ impl Check {
             }
         }
         let shown = match self.format {
-            FindingFormat::Text => report::text::render(&report, self.coloured(), self.hints),
-            FindingFormat::Json => report::json::render(&report),
-            FindingFormat::Sarif => report::sarif::render(&report),
-            FindingFormat::Github => report::github::render(&report),
+            FindingFormat::Text => report::text::render_text(&report, self.coloured(), self.hints),
+            FindingFormat::Json => report::json::render_json(&report),
+            FindingFormat::Sarif => report::sarif::render_sarif(&report),
+            FindingFormat::Github => report::github::render_github(&report),
         };
-        let printed = super::print(&shown);
+        let printed = super::print_text(&shown);
         if printed != ExitCode::from(exit::CLEAN) || unreadable {
             return ExitCode::from(exit::USAGE);
         }
         let deny = self.deny.is_some();
         let fails = report
-            .findings()
-            .any(|(_, finding)| singlet_lint::fails(finding.rule.severity, deny));
+            .located_findings()
+            .any(|(_, finding)| singlet_lint::fails_check(finding.rule.severity, deny));
         ExitCode::from(if fails { exit::FINDINGS } else { exit::CLEAN })
     }
 
@@ -112,12 +112,12 @@ impl Check {
             true => "standard input".to_owned(),
             false => path.display().to_string(),
         };
-        let (source, found) = match singlet_model::decode(&name, bytes) {
+        let (source, found) = match singlet_model::decode_source(&name, bytes) {
             Ok(source) => {
-                let loaded = singlet_model::load(&source);
+                let loaded = singlet_model::load_source(&source);
                 let found = match self.store.as_deref().and_then(store_kind) {
                     Some(kind) => check_for_store(loaded, kind),
-                    None => singlet_lint::check(loaded),
+                    None => singlet_lint::check_design(loaded),
                 };
                 (source, found.into_sorted())
             }
@@ -138,7 +138,10 @@ impl Check {
                 // Clears the screen, so that what is shown is always about the files as they are.
                 print!("\x1b[2J\x1b[H");
                 self.once();
-                println!("\nwatching {} for changes; stop with Ctrl-C", files(self.models.len()));
+                println!(
+                    "\nwatching {} for changes; stop with Ctrl-C",
+                    files_in_words(self.models.len())
+                );
                 seen = Some(now);
             }
             std::thread::sleep(WATCH_INTERVAL);
@@ -156,7 +159,7 @@ impl Check {
 }
 
 /// How many files, in words.
-pub(crate) fn files(count: usize) -> String {
+pub(crate) fn files_in_words(count: usize) -> String {
     match count {
         1 => "1 file".to_owned(),
         _ => format!("{count} files"),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use singlet_http::typescript_client;
 
-use crate::model::{self, fail};
+use crate::model::{self, fail_command};
 
 /// Write a typed client of a model's service.
 ///
@@ -31,7 +31,7 @@ enum Language {
 impl Client {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
-        let loaded = match model::load(&self.model) {
+        let loaded = match model::load_model(&self.model) {
             Ok(loaded) => loaded,
             Err(code) => return code,
         };
@@ -39,10 +39,10 @@ impl Client {
             Language::Typescript => typescript_client(&loaded),
         };
         match &self.out {
-            None => super::print(&text),
+            None => super::print_text(&text),
             Some(path) => match std::fs::write(path, text) {
-                Ok(()) => super::print(&format!("{} written\n", path.display())),
-                Err(error) => fail(&format!("`{}` cannot be written: {error}", path.display())),
+                Ok(()) => super::print_text(&format!("{} written\n", path.display())),
+                Err(error) => fail_command(&format!("`{}` cannot be written: {error}", path.display())),
             },
         }
     }

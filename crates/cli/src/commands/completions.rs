@@ -17,6 +17,6 @@ impl Completions {
     pub(crate) fn run(self) -> ExitCode {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut crate::Cli::command(), "singlet", &mut script);
-        super::print(&String::from_utf8_lossy(&script))
+        super::print_text(&String::from_utf8_lossy(&script))
     }
 }

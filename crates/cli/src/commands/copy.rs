@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use singlet_cost::{dollars, region_prices};
+use singlet_cost::{dollars_text, region_prices};
 use singlet_face::Company;
 use singlet_migrate::{CopyError, CopyOptions, CopyPlan, CopyStage, GATE_BEAT, GATE_STALE, TableCopier};
 use singlet_runtime::{Engine, RuntimeError, TableUse};
 
 use crate::place::Place;
 use crate::progress::count_bar;
-use crate::store::{given_pairs, now, open_table, settings};
-use crate::table::counted;
+use crate::store::{given_pairs, now_millis, open_table, parse_settings};
+use crate::table::counted_thing;
 use crate::{exit, model};
 
 /// The region whose prices are said where the store's own are not known.
@@ -82,7 +82,7 @@ impl Copy {
 
     async fn copy(self) -> Result<ExitCode, ExitCode> {
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-            return Err(model::fail("`--rate` is a number of write units above zero"));
+            return Err(model::fail_command("`--rate` is a number of write units above zero"));
         }
         let ends = self.ends().await?;
         let table = ends.source.model().table.name.clone();
@@ -97,15 +97,21 @@ impl Copy {
             ..CopyOptions::default()
         };
         let shown = ends.place.shown();
-        let copier = TableCopier::new((&ends.source, &ends.target), named(&ends.place), options, &now, &tell);
+        let copier = TableCopier::new(
+            (&ends.source, &ends.target),
+            named(&ends.place),
+            options,
+            &now_millis,
+            &tell,
+        );
         if self.abort {
-            copier.abort().await.map_err(|error| refused(&error))?;
+            copier.abort_copy().await.map_err(|error| refused(&error))?;
             let left = format!("what was copied {shown} counts for nothing: delete that table before you copy again");
-            return Ok(super::print(&format!("table `{table}` opens again\n{left}\n")));
+            return Ok(super::print_text(&format!("table `{table}` opens again\n{left}\n")));
         }
-        match copier.plan().await {
+        match copier.copy_plan().await {
             Ok(plan) => {
-                super::print(&plan_text(&table, &ends, &plan, (self.rate, self.yes)));
+                super::print_text(&plan_text(&table, &ends, &plan, (self.rate, self.yes)));
             }
             // It may have been killed before the target knew.
             Err(CopyError::Moved(_)) if self.yes => {}
@@ -118,37 +124,40 @@ impl Copy {
         bar.finish_and_clear();
         let copied = copied.map_err(|error| refused(&error))?;
         if copied.was_done {
-            return Ok(super::print(&format!("table `{table}` had moved already\n")));
+            return Ok(super::print_text(&format!("table `{table}` had moved already\n")));
         }
-        let items = counted(usize::try_from(copied.items).unwrap_or(usize::MAX), "item");
+        let items = counted_thing(usize::try_from(copied.items).unwrap_or(usize::MAX), "item");
         let text = format!(
             "table `{table}` has moved: {items} are {shown} as they were here, {} put by this run\n",
             copied.put
         );
-        super::print(&text);
+        super::print_text(&text);
         say_secret(&ends.folder);
         Ok(ExitCode::from(exit::CLEAN))
     }
 
     async fn ends(&self) -> Result<Ends, ExitCode> {
-        let said = |reason: String| model::fail(&reason);
+        let said = |reason: String| model::fail_command(&reason);
         let from = Place::parse(&self.from, None, None).map_err(said)?;
         let Some(folder) = from.folder().map(Path::to_owned) else {
-            return Err(model::fail(
+            return Err(model::fail_command(
                 "`--from` is a folder: `embedded:DIR`\nhelp: between tables of DynamoDB, AWS's backups and exports carry rows",
             ));
         };
         if self.to != "dynamodb" {
-            return Err(model::fail(
+            return Err(model::fail_command(
                 "`--to` is `dynamodb`\nhelp: `singlet backup` copies a folder to another one, while it is served",
             ));
         }
         if !folder.is_dir() {
-            return Err(model::fail(&format!("there is no folder `{}`", folder.display())));
+            return Err(model::fail_command(&format!(
+                "there is no folder `{}`",
+                folder.display()
+            )));
         }
         let place = Place::parse(&self.to, self.endpoint_url.clone(), self.region.clone()).map_err(said)?;
-        let model = Arc::new(model::load(&self.model)?);
-        let settings = settings(&model, &given_pairs(&self.set).map_err(said)?).map_err(said)?;
+        let model = Arc::new(model::load_model(&self.model)?);
+        let settings = parse_settings(&model, &given_pairs(&self.set).map_err(said)?).map_err(said)?;
         let (store, company) = from.open_in_company().await.map_err(said)?;
         let source = Engine::open(Arc::clone(&model), store, settings.clone(), [0; 32]);
         self.check_source(&from, company, &source).await?;
@@ -166,15 +175,15 @@ impl Copy {
     /// A model that wrote the rows, or goes together with it, unless a copy is under way.
     async fn check_source(&self, from: &Place, company: Company, source: &Engine) -> Result<(), ExitCode> {
         let table = &source.model().table.name;
-        let said = |reason: String| model::fail(&reason);
+        let said = |reason: String| model::fail_command(&reason);
         let tables = source.store().list_tables().await;
-        let tables = tables.map_err(|error| said(from.failed(&error)))?;
+        let tables = tables.map_err(|error| said(from.failed_here(&error)))?;
         if !tables.contains(table) {
             return Err(said(format!("there is no table `{table}` {}", from.shown())));
         }
         let control = source.table_control().await;
         let control = control.map_err(|error| said(format!("table `{table}`: {error}")))?;
-        match control.is_some_and(|control| control.relocation().is_some()) {
+        match control.is_some_and(|control| control.current_relocation().is_some()) {
             true => Ok(()),
             false => open_table(from, company, source, TableUse::Reading, false)
                 .await
@@ -224,7 +233,7 @@ fn refused(table: &str, ends: &Ends, error: &CopyError) -> ExitCode {
         CopyError::Failed(RuntimeError::Store(error)) => format!("{error} (copying to {})", named(&ends.place)),
         error => error.to_string(),
     };
-    let code = model::fail(&format!("table `{table}`: {shown}"));
+    let code = model::fail_command(&format!("table `{table}`: {shown}"));
     let help = match error {
         CopyError::Unknown => "`singlet serve MODEL` on the folder has its table know the model",
         CopyError::Migrating(_) => "`singlet migrate MODEL --yes` ends the migration",
@@ -258,7 +267,7 @@ fn refused(table: &str, ends: &Ends, error: &CopyError) -> ExitCode {
 }
 
 fn plan_text(table: &str, ends: &Ends, plan: &CopyPlan, (rate, is_meant): (Option<f64>, bool)) -> String {
-    let items = counted(usize::try_from(plan.items).unwrap_or(usize::MAX), "item");
+    let items = counted_thing(usize::try_from(plan.items).unwrap_or(usize::MAX), "item");
     let mut text = format!(
         "table `{table}`, from {} to {}\n  {items}, {:.1} MB\n",
         ends.folder.display(),
@@ -279,7 +288,7 @@ fn plan_text(table: &str, ends: &Ends, plan: &CopyPlan, (rate, is_meant): (Optio
         let price = plan.write_units as f64 * prices.on_demand.write_million / 1_000_000.0;
         text.push_str(&format!(
             ": {} where requests are paid, by the prices of {} of {}",
-            dollars(price),
+            dollars_text(price),
             prices.region,
             prices.as_of
         ));

@@ -65,15 +65,15 @@ impl PriceArgs {
     }
 
     /// Those of the file, of the region, or of us-east-1.
-    pub(crate) fn load(&self) -> Result<Prices, ExitCode> {
+    pub(crate) fn load_prices(&self) -> Result<Prices, ExitCode> {
         let prices = match &self.prices {
             Some(path) => {
                 let text = text_of(path, PRICES_BYTES_MAX)?;
-                read_prices(&text).map_err(|error| model::fail(&format!("{}: {error}", path.display())))?
+                read_prices(&text).map_err(|error| model::fail_command(&format!("{}: {error}", path.display())))?
             }
             None => {
                 let region = self.region.as_deref().unwrap_or("us-east-1");
-                return region_prices(region).map_err(|error| model::fail(&error.to_string()));
+                return region_prices(region).map_err(|error| model::fail_command(&error.to_string()));
             }
         };
         match &self.region {
@@ -82,7 +82,7 @@ impl PriceArgs {
                     wanted: region.clone(),
                     found: prices.region,
                 };
-                Err(model::fail(&error.to_string()))
+                Err(model::fail_command(&error.to_string()))
             }
             _ => Ok(prices),
         }
@@ -108,16 +108,16 @@ impl Cost {
             CostFormat::Text => cost_text(&report),
             CostFormat::Json => json_text(&report)?,
         };
-        Ok(super::print(&text))
+        Ok(super::print_text(&text))
     }
 
     fn measured(&self, path: &Path) -> Result<CostReport, ExitCode> {
-        let model = model::load(&self.model)?;
-        let prices = self.prices.load()?;
+        let model = model::load_model(&self.model)?;
+        let prices = self.prices.load_prices()?;
         let scrapes = text_of(path, SCRAPES_BYTES_MAX as u64)?;
         let measured = measured_operations(&model, &expected_operations(&model), &scrapes);
         let (operations, differences) =
-            measured.map_err(|error| model::fail(&format!("{}: {error}", path.display())))?;
+            measured.map_err(|error| model::fail_command(&format!("{}: {error}", path.display())))?;
         let report = cost_report(&model, &operations, &stored_bytes(&model), &prices);
         Ok(CostReport { differences, ..report })
     }
@@ -127,33 +127,37 @@ impl Cost {
         if path.extension().is_some_and(|extension| extension == "json") {
             let text = text_of(path, SCRAPES_BYTES_MAX as u64)?;
             let saved = serde_json::from_str(&text);
-            return saved
-                .map_err(|error| model::fail(&format!("{} is no result of `singlet cost`: {error}", path.display())));
+            return saved.map_err(|error| {
+                model::fail_command(&format!("{} is no result of `singlet cost`: {error}", path.display()))
+            });
         }
-        let model = model::load(path)?;
-        let prices = self.prices.load()?;
+        let model = model::load_model(path)?;
+        let prices = self.prices.load_prices()?;
         let operations = expected_operations(&model);
         Ok(cost_report(&model, &operations, &stored_bytes(&model), &prices))
     }
 
     fn compared(&self, new: &Path) -> Result<ExitCode, ExitCode> {
         if self.max_increase.is_some_and(|most| !most.is_finite() || most < 0.0) {
-            return Err(model::fail("`--max-increase` is a share, such as 0.1 for a tenth more"));
+            return Err(model::fail_command(
+                "`--max-increase` is a share, such as 0.1 for a tenth more",
+            ));
         }
         let (old, new) = (self.report(&self.model)?, self.report(new)?);
         if old.region != new.region || old.prices_as_of != new.prices_as_of {
-            return Err(model::fail(&format!(
+            return Err(model::fail_command(&format!(
                 "the saved result has the prices of {} of {}, and these are of {} of {}",
                 old.region, old.prices_as_of, new.region, new.prices_as_of
             )));
         }
-        let comparison = compare_reports(&old, &new).ok_or_else(|| model::fail("a saved result has no month"))?;
-        let increase = comparison.increase();
+        let comparison =
+            compare_reports(&old, &new).ok_or_else(|| model::fail_command("a saved result has no month"))?;
+        let increase = comparison.cost_increase();
         let text = match self.format {
             CostFormat::Text => comparison_text(&comparison),
             CostFormat::Json => format!("{:#}\n", json!({"increase": increase, "comparison": comparison})),
         };
-        let printed = super::print(&text);
+        let printed = super::print_text(&text);
         match self.max_increase.is_some_and(|most| increase > most) {
             true => Ok(ExitCode::from(exit::FINDINGS)),
             false => Ok(printed),
@@ -164,17 +168,17 @@ impl Cost {
 fn json_text(report: &CostReport) -> Result<String, ExitCode> {
     let json = serde_json::to_string_pretty(report);
     json.map(|json| json + "\n")
-        .map_err(|error| model::fail(&format!("the result cannot be written: {error}")))
+        .map_err(|error| model::fail_command(&format!("the result cannot be written: {error}")))
 }
 
 /// The text of a file that is not too large.
 fn text_of(path: &Path, bytes_max: u64) -> Result<String, ExitCode> {
-    let bytes = source::read_within(path, bytes_max).map_err(|reason| model::fail(&reason))?;
+    let bytes = source::read_within(path, bytes_max).map_err(|reason| model::fail_command(&reason))?;
     if bytes.len() as u64 > bytes_max {
-        return Err(model::fail(&format!(
+        return Err(model::fail_command(&format!(
             "`{}` has more than {bytes_max} bytes",
             path.display()
         )));
     }
-    String::from_utf8(bytes).map_err(|_| model::fail(&format!("{} is not UTF-8", path.display())))
+    String::from_utf8(bytes).map_err(|_| model::fail_command(&format!("{} is not UTF-8", path.display())))
 }

@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 use singlet_migrate::{DeployError, DeployOptions, DeployPlan, Deployer};
 
 use crate::exit;
-use crate::model::{self, fail};
+use crate::model::{self, fail_command};
 use crate::place::Place;
-use crate::store::{StoreArgs, now};
-use crate::table::counted;
+use crate::store::{StoreArgs, now_millis};
+use crate::table::counted_thing;
 
 /// Bring a table to what a model declares: indexes, expiry, stream, recovery, billing.
 ///
@@ -57,14 +57,14 @@ impl Deploy {
     }
 
     async fn deploy(self) -> Result<ExitCode, ExitCode> {
-        let said = |reason: String| fail(&reason);
-        let place = self.store.place().map_err(said)?;
+        let said = |reason: String| fail_command(&reason);
+        let place = self.store.store_place().map_err(said)?;
         if place == Place::Memory {
-            return Err(fail(
+            return Err(fail_command(
                 "there is no table to deploy in memory: say `--store embedded:DIR` or `--store dynamodb`",
             ));
         }
-        let loaded = model::load(&self.model)?;
+        let loaded = model::load_model(&self.model)?;
         let options = DeployOptions {
             drop_indexes: self.drop_index.clone(),
             replaces_stream: self.replace_stream,
@@ -77,9 +77,9 @@ impl Deploy {
         }
         let (engine, company) = self.store.open_engine(loaded).await.map_err(said)?;
         let table = engine.model().table.name.clone();
-        let deployer = Deployer::new((&engine, company), options, &now);
+        let deployer = Deployer::new((&engine, company), options, &now_millis);
         let failed = |error: DeployError| refused(&place, &table, &error);
-        let plan = deployer.plan().await.map_err(failed)?;
+        let plan = deployer.deploy_plan().await.map_err(failed)?;
         self.show(&plan);
         if plan.is_done() {
             return Ok(ExitCode::from(exit::CLEAN));
@@ -90,11 +90,11 @@ impl Deploy {
         let done = deployer.run(&|step| eprintln!("{step} …")).await.map_err(failed)?;
         let text = format!(
             "table `{table}` is as the model declares it, after {}\n",
-            counted(done, "step")
+            counted_thing(done, "step")
         );
         match self.format {
             Format::Text => {
-                super::print(&text);
+                super::print_text(&text);
             }
             Format::Json => eprint!("{text}"),
         }
@@ -106,7 +106,7 @@ impl Deploy {
             Format::Text => plan_text(plan, self.yes),
             Format::Json => format!("{}\n", serde_json::to_string_pretty(plan).unwrap_or_default()),
         };
-        super::print(&text);
+        super::print_text(&text);
     }
 }
 
@@ -114,9 +114,9 @@ impl Deploy {
 fn refused(place: &Place, table: &str, error: &DeployError) -> ExitCode {
     let code = match error {
         DeployError::Failed(singlet_runtime::RuntimeError::Store(error)) => {
-            fail(&format!("table `{table}`: {}", place.failed(error)))
+            fail_command(&format!("table `{table}`: {}", place.failed_here(error)))
         }
-        error => fail(&format!("table `{table}`: {error}")),
+        error => fail_command(&format!("table `{table}`: {error}")),
     };
     let help = match error {
         DeployError::Migrating(_) => {

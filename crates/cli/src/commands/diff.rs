@@ -10,7 +10,7 @@ use singlet_evolve::{
     Deny, FileNames, RATE_UNITS_USUAL, RowChange, WholeDiff, bridge_hindrances, compare_contracts, compare_followers,
     compare_models, compare_with_table, diff_json, diff_markdown, diff_text, migration_cost,
 };
-use singlet_http::openapi::{Deployed, document};
+use singlet_http::openapi::{Deployed, openapi_document};
 use singlet_http::routing::Routes;
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Setting};
@@ -18,7 +18,7 @@ use singlet_runtime::{Attributes, Setting};
 use super::cost::PriceArgs;
 use super::diff_table::live_table_changes;
 use crate::store::{StoreArgs, given_pairs, given_settings};
-use crate::table::counted;
+use crate::table::counted_thing;
 use crate::{exit, model};
 
 /// Show what a change to a model means for stored rows, for clients and for the bill, before you make it.
@@ -93,7 +93,7 @@ impl Diff {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
         if !(self.rate.is_finite() && self.rate > 0.0) {
-            return model::fail("`--rate` is a number of write units a second, such as 500");
+            return model::fail_command("`--rate` is a number of write units a second, such as 500");
         }
         let done = match &self.new {
             Some(new) => self.files(new),
@@ -105,14 +105,17 @@ impl Diff {
     fn files(&self, new: &Path) -> Result<ExitCode, ExitCode> {
         let (old, old_source) = model::load_with_source(&self.model)?;
         let (new, new_source) = model::load_with_source(new)?;
-        let given = self.store.given_pairs().map_err(|reason| model::fail(&reason))?;
+        let given = self
+            .store
+            .given_pairs()
+            .map_err(|reason| model::fail_command(&reason))?;
         let mut given_old = of_model(&old, &given);
-        given_old.extend(given_pairs(&self.set_old).map_err(|reason| model::fail(&reason))?);
+        given_old.extend(given_pairs(&self.set_old).map_err(|reason| model::fail_command(&reason))?);
         let (settings_old, settings) = (deployed(&old, &given_old)?, deployed(&new, &given)?);
         let rows = compare_models((&old, &settings_old), (&new, &settings));
         let mut contract = compare_contracts(&openapi(&old), &openapi(&new));
         contract.extend(compare_followers(&old, &new));
-        let prices = PriceArgs::of_file(self.prices.clone()).load()?;
+        let prices = PriceArgs::of_file(self.prices.clone()).load_prices()?;
         let report = |model: &Model| cost_report(model, &expected_operations(model), &stored_bytes(model), &prices);
         let is_estimated = !old.estimates.is_empty() && !new.estimates.is_empty();
         let cost = is_estimated
@@ -140,15 +143,17 @@ impl Diff {
 
     /// Against every model that wrote rows of the table which are still there.
     async fn with_table(&self) -> Result<ExitCode, ExitCode> {
-        let failed = |reason: String| model::fail(&reason);
+        let failed = |reason: String| model::fail_command(&reason);
         if self.store.is_memory() {
             let help =
                 "`singlet diff OLD NEW`, or `singlet diff NEW --store embedded:DIR` for the models that a table knows";
-            return Err(model::fail(&format!("there is nothing to compare with\nhelp: {help}")));
+            return Err(model::fail_command(&format!(
+                "there is nothing to compare with\nhelp: {help}"
+            )));
         }
         if !self.set_old.is_empty() {
             let reason = "`--set-old` is for two files: a table knows the values that were in use";
-            return Err(model::fail(reason));
+            return Err(model::fail_command(reason));
         }
         let (loaded, source) = model::load_with_source(&self.model)?;
         let (table, name) = (loaded.table.name.clone(), loaded.name.clone());
@@ -156,11 +161,11 @@ impl Diff {
         let faces = engine
             .known_faces()
             .await
-            .map_err(|error| model::fail(&format!("table `{table}`: {error}")))?;
+            .map_err(|error| model::fail_command(&format!("table `{table}`: {error}")))?;
         if faces.is_empty() {
             let help = "`singlet serve MODEL --adopt` looks at every row, and has the table know the model if all fit";
             let reason = format!("table `{table}` knows no model of `{name}`\nhelp: {help}");
-            return Err(model::fail(&reason));
+            return Err(model::fail_command(&reason));
         }
         let settings = &engine.setting().settings;
         let mut diff = WholeDiff::default();
@@ -172,8 +177,8 @@ impl Diff {
             }
         }
         let live = engine.store().describe_table(&table).await;
-        let live = live.map_err(|error| model::fail(&format!("table `{table}`: {error}")))?;
-        for change in live_table_changes(&singlet_runtime::table::spec(engine.model()), &live.spec) {
+        let live = live.map_err(|error| model::fail_command(&format!("table `{table}`: {error}")))?;
+        for change in live_table_changes(&singlet_runtime::table::table_spec(engine.model()), &live.spec) {
             // What the rows say of the table already is not said twice.
             let is_said = |known: &RowChange| known.entity.is_none() && known.part == change.part;
             if !diff.rows.iter().any(is_said) {
@@ -183,7 +188,7 @@ impl Diff {
         diff.rows.sort_by_key(|change| std::cmp::Reverse(change.way));
         let by = match faces.len() {
             1 => String::new(),
-            count => format!(", whose rows {} wrote", counted(count, "model")),
+            count => format!(", whose rows {} wrote", counted_thing(count, "model")),
         };
         let old_name = format!("table `{table}`{by}");
         let files = FileNames {
@@ -200,13 +205,13 @@ impl Diff {
             DiffFormat::Json => format!("{:#}\n", diff_json(diff, files)),
             DiffFormat::Markdown => diff_markdown(diff, files),
         };
-        let printed = super::print(&text);
+        let printed = super::print_text(&text);
         let mut is_denied = false;
         for deny in self.deny.iter().map(|denied| denied.deny()) {
-            let count = diff.denied(deny);
+            let count = diff.denied_count(deny);
             if count > 0 {
                 is_denied = true;
-                eprintln!("error: {} denied: `{}`", counted(count, "change"), deny.word());
+                eprintln!("error: {} denied: `{}`", counted_thing(count, "change"), deny.word());
             }
         }
         match is_denied {
@@ -224,10 +229,10 @@ fn of_model(model: &Model, given: &[(String, String)]) -> Vec<(String, String)> 
 
 /// The settings of a model: what is given, and what it says itself.
 fn deployed(model: &Model, given: &[(String, String)]) -> Result<Attributes, ExitCode> {
-    let given = given_settings(model, given).map_err(|reason| crate::model::fail(&reason))?;
+    let given = given_settings(model, given).map_err(|reason| crate::model::fail_command(&reason))?;
     Ok(Setting::of(model, given).settings)
 }
 
 fn openapi(model: &Model) -> Json {
-    document(model, &Routes::of(model), Deployed::as_modelled(model))
+    openapi_document(model, &Routes::of(model), Deployed::as_modelled(model))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use singlet_document::{Document, Drawings, document};
+use singlet_document::{Document, Drawings, design_document};
 
 use crate::{exit, model};
 
@@ -29,19 +29,19 @@ pub(crate) struct Docs {
 impl Docs {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
-        let model = match model::load(&self.model) {
+        let model = match model::load_model(&self.model) {
             Ok(model) => model,
             Err(code) => return code,
         };
         let Some(folder) = &self.out else {
-            return super::print(&document(&model, Drawings::None).markdown);
+            return super::print_text(&design_document(&model, Drawings::None).markdown);
         };
-        let written = write(folder, &document(&model, Drawings::In(DRAWINGS.to_owned())));
+        let written = write(folder, &design_document(&model, Drawings::In(DRAWINGS.to_owned())));
         match written {
             Ok(count) => {
                 let drawings = if count == 1 { "drawing" } else { "drawings" };
                 let path = folder.join(DOCUMENT);
-                super::print(&format!("{} written, with {count} {drawings}\n", path.display()))
+                super::print_text(&format!("{} written, with {count} {drawings}\n", path.display()))
             }
             Err((path, error)) => {
                 eprintln!("error: `{}` cannot be written: {}", path.display(), error.kind());

@@ -12,10 +12,10 @@ use singlet_model::Model;
 use singlet_runtime::{AuditDepth, Engine, FindingGroup, OpenError, RowAudit, TableOpening, TableUse, audit_rows};
 use singlet_store_embedded::{EmbeddedStore, Inspection};
 
-use crate::model::{self, fail};
+use crate::model::{self, fail_command};
 use crate::moment_copy::MomentCopy;
 use crate::report_format::ReportFormat;
-use crate::table::{aligned, counted};
+use crate::table::{aligned_table, counted_thing};
 use crate::{exit, store};
 
 /// Check the data in a folder, without changing anything.
@@ -84,22 +84,24 @@ impl Doctor {
     }
 
     async fn examine(self) -> Result<ExitCode, ExitCode> {
-        let models = self.models.iter().map(|path| model::load(path));
+        let models = self.models.iter().map(|path| model::load_model(path));
         let models = models.collect::<Result<Vec<Model>, ExitCode>>()?;
         let mut report = Report::default();
         if !self.data.is_dir() {
-            return Err(fail(&format!("there is no folder `{}`", self.data.display())));
+            return Err(fail_command(&format!("there is no folder `{}`", self.data.display())));
         }
         let copy = MomentCopy::of_served(&self.data)
             .await
-            .map_err(|reason| fail(&reason))?;
+            .map_err(|reason| fail_command(&reason))?;
         if copy.is_some() {
             let data = self.data.display();
             eprintln!("note: a service has `{data}` open: a copy of this moment is looked at");
         }
         match EmbeddedStore::open_to_inspect(copy.as_ref().map_or(self.data.as_path(), MomentCopy::folder)) {
             Ok(opened) => {
-                let inspected = opened.inspect().map_err(|error| fail(&error.to_string()))?;
+                let inspected = opened
+                    .inspect_rows()
+                    .map_err(|error| fail_command(&error.to_string()))?;
                 report.add_inspection(inspected);
                 let alone = |model: &Model| {
                     models
@@ -115,23 +117,23 @@ impl Doctor {
             }
             Err(error) if error.is_in_use() => {
                 let data = self.data.display();
-                let code = fail(&format!(
+                let code = fail_command(&format!(
                     "a process that does not answer has `{data}` open, so that it cannot be looked at"
                 ));
                 eprintln!("help: end that process, or look at a backup of it");
                 return Err(code);
             }
-            Err(error) if error.told().is_some() && error.is_unavailable() => {
+            Err(error) if error.told_publicly().is_some() && error.is_unavailable() => {
                 report.add("unreadable", None, None, None, error.message());
             }
-            Err(error) => return Err(fail(error.message())),
+            Err(error) => return Err(fail_command(error.message())),
         }
         report.sound = report.findings.is_empty();
         let shown = match self.format {
             ReportFormat::Text => report.text(&self.data.display().to_string()),
             ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(&report).unwrap_or_default()),
         };
-        super::print(&shown);
+        super::print_text(&shown);
         Ok(ExitCode::from(if report.sound { exit::CLEAN } else { exit::FINDINGS }))
     }
 
@@ -149,17 +151,22 @@ impl Doctor {
             let (system, setting) = path.split_once('.')?;
             (system == name).then(|| (setting.to_owned(), value.to_owned()))
         });
-        let settings = store::given_settings(&model, &given.collect::<Vec<_>>()).map_err(|reason| fail(&reason))?;
+        let settings =
+            store::given_settings(&model, &given.collect::<Vec<_>>()).map_err(|reason| fail_command(&reason))?;
         let engine = Engine::open(Arc::new(model), Arc::new(opened.clone()), settings, [0; 32]);
         let opening = TableOpening {
             makes_tables: false,
             company: Company::Alone,
             used_for: TableUse::Reading,
-            now: store::now(),
+            now: store::now_millis(),
         };
         match engine.open_table(&opening).await {
             Ok(_) => {}
-            Err(OpenError::NoTable) => return Err(fail(&format!("there is no table `{table}`, which `{name}` needs"))),
+            Err(OpenError::NoTable) => {
+                return Err(fail_command(&format!(
+                    "there is no table `{table}`, which `{name}` needs"
+                )));
+            }
             Err(
                 error @ (OpenError::Table(_)
                 | OpenError::Model(_)
@@ -236,11 +243,15 @@ impl Report {
     fn add_audit(&mut self, system: &str, table: &str, is_alone: bool, audit: RowAudit) {
         self.rows.insert(system.to_owned(), audit.rows);
         let counts = |group: FindingGroup| is_alone || group != FindingGroup::Unknown;
-        for misfit in audit.first.into_iter().filter(|misfit| counts(misfit.kind.group())) {
+        for misfit in audit
+            .first
+            .into_iter()
+            .filter(|misfit| counts(misfit.kind.finding_group()))
+        {
             let key = Some(misfit.key_text());
             let entity = misfit.entity;
             self.findings.push(Finding {
-                kind: misfit.kind.group().name(),
+                kind: misfit.kind.finding_group().name(),
                 table: Some(table.to_owned()),
                 entity,
                 key,
@@ -262,18 +273,18 @@ impl Report {
         });
         let columns = ["table", "items", "bytes of items", "of indexes", "of changes"];
         if !self.tables.is_empty() {
-            text.push_str(&aligned(&columns, sizes.collect()));
+            text.push_str(&aligned_table(&columns, sizes.collect()));
             text.push_str(&format!(
                 "files: {} bytes of rows, {} of the log\n",
                 self.base_bytes, self.log_bytes
             ));
         }
         for (system, rows) in &self.rows {
-            let rows = counted(usize::try_from(*rows).unwrap_or(usize::MAX), "row");
+            let rows = counted_thing(usize::try_from(*rows).unwrap_or(usize::MAX), "row");
             text.push_str(&format!("{rows} held against `{system}`\n"));
         }
         if self.unfinished > 0 {
-            let things = counted(usize::try_from(self.unfinished).unwrap_or(usize::MAX), "task");
+            let things = counted_thing(usize::try_from(self.unfinished).unwrap_or(usize::MAX), "task");
             text.push_str(&format!("{things} unfinished: the next opening goes on with that\n"));
         }
         for finding in &self.findings {
@@ -290,7 +301,7 @@ impl Report {
                     .collect();
                 text.push_str(&format!(
                     "{data}: {}: {}\n",
-                    counted(found, "finding"),
+                    counted_thing(found, "finding"),
                     kinds.join(", ")
                 ));
             }

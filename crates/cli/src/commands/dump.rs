@@ -13,8 +13,8 @@ use singlet_runtime::load::{self, Dumped};
 use crate::moment_copy::MomentCopy;
 use crate::place::Place;
 use crate::progress::count_bar;
-use crate::store::{StoreArgs, check_no_bridge, now, settings};
-use crate::table::counted;
+use crate::store::{StoreArgs, check_no_bridge, now_millis, parse_settings};
+use crate::table::counted_thing;
 use crate::{exit, model, private_file};
 
 /// Write the rows of a model's table as lines that `singlet load` takes, or the whole table as DynamoDB exports one.
@@ -57,7 +57,7 @@ impl Dump {
         let work = async {
             match self.format {
                 DumpFormat::Rows if self.rate.is_some() => {
-                    Err(model::fail("`--rate` is for `--format dynamodb-export`"))
+                    Err(model::fail_command("`--rate` is for `--format dynamodb-export`"))
                 }
                 DumpFormat::Rows => self.dump().await,
                 DumpFormat::DynamodbExport => self.dump_items().await,
@@ -68,22 +68,22 @@ impl Dump {
 
     /// Every item of the table, to a folder.
     async fn dump_items(self) -> Result<ExitCode, ExitCode> {
-        let said = |reason: String| model::fail(&reason);
+        let said = |reason: String| model::fail_command(&reason);
         let Some(out) = &self.out else {
-            return Err(model::fail(
+            return Err(model::fail_command(
                 "`--format dynamodb-export` writes a folder: name it with `--out`",
             ));
         };
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-            return Err(model::fail("`--rate` is a number of read units above zero"));
+            return Err(model::fail_command("`--rate` is a number of read units above zero"));
         }
-        let place = self.store.place().map_err(said)?;
+        let place = self.store.store_place().map_err(said)?;
         if place == Place::Memory {
-            return Err(model::fail(
+            return Err(model::fail_command(
                 "a store in memory is gone with its process: say `--store embedded:DIR` or `dynamodb`",
             ));
         }
-        let loaded = model::load(&self.model)?;
+        let loaded = model::load_model(&self.model)?;
         // Others write while the items are read one after the other: a copy of one moment is taken, and that is read.
         let copy = match place.folder() {
             Some(folder) => MomentCopy::of_served(folder).await.map_err(said)?,
@@ -92,21 +92,22 @@ impl Dump {
         let engine = match &copy {
             None => self.store.open_as_it_is(loaded).await.map_err(said)?,
             Some(copy) => {
-                let settings = settings(&loaded, &self.store.given_pairs().map_err(said)?).map_err(said)?;
+                let settings = parse_settings(&loaded, &self.store.given_pairs().map_err(said)?).map_err(said)?;
                 let store = Place::Folder(copy.folder().to_owned()).open().await.map_err(said)?;
                 Engine::open(Arc::new(loaded), store, settings, [0; 32])
             }
         };
         let name = engine.model().table.name.clone();
         let described = engine.store().describe_table(&name).await;
-        let described = described.map_err(|error| model::fail(&format!("table `{name}`: {}", place.failed(&error))))?;
+        let described = described
+            .map_err(|error| model::fail_command(&format!("table `{name}`: {}", place.failed_here(&error))))?;
         let bar = count_bar(described.item_count, "items");
-        let dumped = dump_table(&engine, out, self.rate, &now, &|items| bar.inc(items)).await;
+        let dumped = dump_table(&engine, out, self.rate, &now_millis, &|items| bar.inc(items)).await;
         bar.finish_and_clear();
-        let written = dumped.map_err(|error| model::fail(&format!("table `{name}`: {error}")))?;
+        let written = dumped.map_err(|error| model::fail_command(&format!("table `{name}`: {error}")))?;
         for archive in &written {
-            let items = counted(usize::try_from(archive.items).unwrap_or(usize::MAX), "item");
-            super::print(&format!("{}: {items}\n", archive.folder.display()));
+            let items = counted_thing(usize::try_from(archive.items).unwrap_or(usize::MAX), "item");
+            super::print_text(&format!("{}: {items}\n", archive.folder.display()));
         }
         if let Place::DynamoDb { .. } = place {
             say_moment(&engine, &name, out).await;
@@ -115,23 +116,26 @@ impl Dump {
     }
 
     async fn dump(self) -> Result<ExitCode, ExitCode> {
-        let loaded = model::load(&self.model)?;
+        let loaded = model::load_model(&self.model)?;
         let engine = self
             .store
             .open_as_it_is(loaded)
             .await
-            .map_err(|reason| model::fail(&reason))?;
-        check_no_bridge(&engine).await.map_err(|reason| model::fail(&reason))?;
+            .map_err(|reason| model::fail_command(&reason))?;
+        check_no_bridge(&engine)
+            .await
+            .map_err(|reason| model::fail_command(&reason))?;
         let mut out: Box<dyn Write + Send> = match &self.out {
             Some(path) => {
-                let failed =
-                    |error: std::io::Error| model::fail(&format!("`{}` cannot be written: {error}", path.display()));
-                Box::new(BufWriter::new(private_file::create(path).map_err(failed)?))
+                let failed = |error: std::io::Error| {
+                    model::fail_command(&format!("`{}` cannot be written: {error}", path.display()))
+                };
+                Box::new(BufWriter::new(private_file::create_private(path).map_err(failed)?))
             }
             None => Box::new(BufWriter::new(std::io::stdout())),
         };
-        let dumped = load::dump_rows(&engine, now(), out.as_mut()).await;
-        let dumped = dumped.map_err(|error| model::fail(&error.to_string()))?;
+        let dumped = load::dump_rows(&engine, now_millis(), out.as_mut()).await;
+        let dumped = dumped.map_err(|error| model::fail_command(&error.to_string()))?;
         Ok(said(&dumped))
     }
 }

@@ -10,7 +10,7 @@ use singlet_http::{Limits, Server};
 use singlet_protocol::{Endpoint, EndpointSettings};
 
 use super::serve::{DATA_FOLDER, log, signal};
-use crate::model::fail;
+use crate::model::fail_command;
 use crate::place::Place;
 
 /// Speak DynamoDB's protocol on a store, so that SDKs, the AWS CLI and other tools work on local data.
@@ -53,7 +53,7 @@ impl Dynamodb {
     }
 
     async fn listen(self) -> Result<ExitCode, ExitCode> {
-        log::start(self.log, &self.log_level).map_err(|reason| fail(&reason))?;
+        log::start_log(self.log, &self.log_level).map_err(|reason| fail_command(&reason))?;
         let text = self.store.unwrap_or_else(|| format!("embedded:{DATA_FOLDER}"));
         let usual = EndpointSettings::default();
         let settings = EndpointSettings {
@@ -62,15 +62,15 @@ impl Dynamodb {
         };
         // A region is for ARNs as well, so that every store takes one.
         let region = self.region.filter(|_| text == "dynamodb");
-        let place = Place::parse(&text, self.endpoint_url, region).map_err(|reason| fail(&reason))?;
-        let server = bind(&self.listen, self.allow_remote, "--allow-remote")
+        let place = Place::parse(&text, self.endpoint_url, region).map_err(|reason| fail_command(&reason))?;
+        let server = bind_endpoint(&self.listen, self.allow_remote, "--allow-remote")
             .await
-            .map_err(|reason| fail(&reason))?;
+            .map_err(|reason| fail_command(&reason))?;
         let opened = place.open_to_serve().await;
-        let (store, _upkeep) = opened.map_err(|reason| fail(&reason))?;
-        let end = signal::end().map_err(|reason| fail(&reason))?;
-        super::print(&format!("{}data {}\n", greeting(&server), place.shown()));
-        match run(server, Endpoint::new(store, settings), end).await {
+        let (store, _upkeep) = opened.map_err(|reason| fail_command(&reason))?;
+        let end = signal::end_signal().map_err(|reason| fail_command(&reason))?;
+        super::print_text(&format!("{}data {}\n", endpoint_greeting(&server), place.shown()));
+        match serve_endpoint(server, Endpoint::new(store, settings), end).await {
             true => tracing::info!("every call that had begun was answered"),
             false => tracing::warn!("calls were still running when the time for shutting down ran out"),
         }
@@ -79,9 +79,9 @@ impl Dynamodb {
 }
 
 /// Listens, on this machine alone unless told otherwise.
-pub(crate) async fn bind(address: &str, is_remote: bool, flag: &str) -> Result<Server, String> {
+pub(crate) async fn bind_endpoint(address: &str, is_remote: bool, flag: &str) -> Result<Server, String> {
     let server = Server::bind(address, None).await.map_err(|error| error.to_string())?;
-    let is_local = server.address().is_some_and(|address| address.ip().is_loopback());
+    let is_local = server.bound_address().is_some_and(|address| address.ip().is_loopback());
     match is_local || is_remote {
         true => Ok(server),
         false => Err(format!(
@@ -92,13 +92,16 @@ pub(crate) async fn bind(address: &str, is_remote: bool, flag: &str) -> Result<S
 }
 
 /// What is said when it is ready.
-pub(crate) fn greeting(server: &Server) -> String {
-    let address = server.address().map(|address| address.to_string()).unwrap_or_default();
+pub(crate) fn endpoint_greeting(server: &Server) -> String {
+    let address = server
+        .bound_address()
+        .map(|address| address.to_string())
+        .unwrap_or_default();
     format!("DynamoDB's protocol at http://{address}\n")
 }
 
 /// Answers until the end, then finishes what has begun.
-pub(crate) fn run(
+pub(crate) fn serve_endpoint(
     server: Server,
     endpoint: Arc<Endpoint>,
     end: impl Future<Output = ()>,

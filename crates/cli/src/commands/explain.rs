@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use singlet_lint::{all_rules, find_rule, page};
+use singlet_lint::{all_rules, find_rule, rule_page};
 use singlet_model::Rule;
-use singlet_model::diagnostic::nearest;
+use singlet_model::diagnostic::nearest_word;
 
 use crate::exit;
 
@@ -20,13 +20,13 @@ impl Explain {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
         let Some(name) = self.rule else {
-            return super::print(&list());
+            return super::print_text(&list());
         };
         match find_rule(&name) {
-            Some(rule) => super::print(&explain(rule)),
+            Some(rule) => super::print_text(&explain(rule)),
             None => {
                 let known = all_rules().flat_map(|rule| [rule.code, rule.name]);
-                match nearest(&name, known) {
+                match nearest_word(&name, known) {
                     Some(near) => eprintln!("error: there is no rule `{name}`; did you mean `{near}`?"),
                     None => eprintln!("error: there is no rule `{name}`; `singlet explain` lists them"),
                 }
@@ -42,7 +42,7 @@ fn explain(rule: &Rule) -> String {
         rule.code,
         rule.name,
         rule.severity.word(),
-        page(rule)
+        rule_page(rule)
     )
 }
 
@@ -51,7 +51,12 @@ fn list() -> String {
     all_rules()
         .map(|rule| {
             let severity = rule.severity.word();
-            format!("{} {:width$} {severity:7} {}\n", rule.code, rule.name, rule.summary())
+            format!(
+                "{} {:width$} {severity:7} {}\n",
+                rule.code,
+                rule.name,
+                rule.page_summary()
+            )
         })
         .collect()
 }

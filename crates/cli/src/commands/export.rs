@@ -9,7 +9,7 @@ use serde_json::Value;
 use singlet_export::steps::{Step, steps_between};
 use singlet_export::{TableDesign, cloudformation, iam, terraform, workbench};
 use singlet_model::Model;
-use singlet_runtime::table::spec;
+use singlet_runtime::table::table_spec;
 
 use crate::model;
 
@@ -66,16 +66,16 @@ impl Export {
 
     fn exported(&self) -> Result<ExitCode, ExitCode> {
         if self.from.is_some() && self.to != Format::Cloudformation {
-            return Err(model::fail("`--from` goes with `--to cloudformation` alone"));
+            return Err(model::fail_command("`--from` goes with `--to cloudformation` alone"));
         }
         if self.caller.is_some() && self.to != Format::Iam {
-            return Err(model::fail("`--caller` goes with `--to iam` alone"));
+            return Err(model::fail_command("`--caller` goes with `--to iam` alone"));
         }
-        let files = self.files(&model::load(&self.model)?)?;
+        let files = self.files(&model::load_model(&self.model)?)?;
         match (&self.out, files.as_slice()) {
             (Some(folder), files) => written(folder, files),
-            (None, [file]) => Ok(super::print(&text_of(&file.content))),
-            (None, files) => Err(model::fail(&format!(
+            (None, [file]) => Ok(super::print_text(&text_of(&file.content))),
+            (None, files) => Err(model::fail_command(&format!(
                 "this takes {} templates, one after another: give the folder to write them to with `--out`",
                 files.len()
             ))),
@@ -83,20 +83,20 @@ impl Export {
     }
 
     fn files(&self, model: &Model) -> Result<Vec<ExportedFile>, ExitCode> {
-        let design = TableDesign::new(model, spec(model));
+        let design = TableDesign::new(model, table_spec(model));
         let one = |name: &str, content| {
             let name = name.to_owned();
             Ok(vec![ExportedFile { name, content }])
         };
         match self.to {
             Format::Cloudformation => self.templates(&design),
-            Format::Terraform => one("table.tf.json", terraform::configuration(&design)),
+            Format::Terraform => one("table.tf.json", terraform::terraform_configuration(&design)),
             Format::Workbench => one("workbench.json", workbench::data_model(model, &design)),
             Format::Iam => match &self.caller {
                 None => one("policy.json", iam::service_policy(model, &design)),
                 Some(variable) => {
                     let policy = iam::caller_policy(model, &design, variable).ok_or_else(|| {
-                        model::fail("no partition that every caller may read begins with the caller's id: there is no policy to give")
+                        model::fail_command("no partition that every caller may read begins with the caller's id: there is no policy to give")
                     })?;
                     one("caller-policy.json", policy)
                 }
@@ -107,15 +107,15 @@ impl Export {
     fn templates(&self, design: &TableDesign) -> Result<Vec<ExportedFile>, ExitCode> {
         let whole = || ExportedFile {
             name: "template.json".to_owned(),
-            content: cloudformation::template(design),
+            content: cloudformation::cloudformation_template(design),
         };
         let Some(from) = &self.from else {
             return Ok(vec![whole()]);
         };
-        let old = model::load(from)?;
-        let old = TableDesign::new(&old, spec(&old));
+        let old = model::load_model(from)?;
+        let old = TableDesign::new(&old, table_spec(&old));
         let steps = steps_between(&old, design).map_err(|why| {
-            model::fail(&format!(
+            model::fail_command(&format!(
                 "table `{}` cannot be updated to this: {why}\nhelp: this needs a new table, with another name",
                 old.spec.name
             ))
@@ -136,13 +136,13 @@ fn numbered((step, number): (&Step, usize)) -> ExportedFile {
         .collect();
     ExportedFile {
         name: format!("{number:02}-{what}.json"),
-        content: cloudformation::template(&step.design),
+        content: cloudformation::cloudformation_template(&step.design),
     }
 }
 
 fn written(folder: &Path, files: &[ExportedFile]) -> Result<ExitCode, ExitCode> {
     let failed = |path: &Path, error: std::io::Error| {
-        model::fail(&format!("`{}` cannot be written: {}", path.display(), error.kind()))
+        model::fail_command(&format!("`{}` cannot be written: {}", path.display(), error.kind()))
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     let mut said = String::new();
@@ -151,7 +151,7 @@ fn written(folder: &Path, files: &[ExportedFile]) -> Result<ExitCode, ExitCode> 
         fs::write(&path, text_of(&file.content)).map_err(|error| failed(&path, error))?;
         said.push_str(&format!("{}\n", path.display()));
     }
-    Ok(super::print(&said))
+    Ok(super::print_text(&said))
 }
 
 fn text_of(content: &Value) -> String {

@@ -15,7 +15,7 @@ use crate::operator::connect_operator;
 use crate::place::Place;
 use crate::private_file::Readers;
 use crate::store::StoreArgs;
-use crate::table::counted;
+use crate::table::counted_thing;
 use crate::webhooks::WebhookDeployment;
 use crate::{exit, model};
 
@@ -61,29 +61,32 @@ impl Follow {
     }
 
     async fn follow(self) -> Result<ExitCode, ExitCode> {
-        log::start(self.log, &self.log_level).map_err(|reason| model::fail(&reason))?;
+        log::start_log(self.log, &self.log_level).map_err(|reason| model::fail_command(&reason))?;
         let loaded = model::load_sound(&self.model, self.errors.accept_errors)?;
         if !loaded.has_runs() {
             let reason = format!("nothing of `{}` follows changes or a clock", loaded.name);
-            return Err(model::fail(&reason));
+            return Err(model::fail_command(&reason));
         }
-        let place = self.store.place().map_err(|reason| model::fail(&reason))?;
+        let place = self
+            .store
+            .store_place()
+            .map_err(|reason| model::fail_command(&reason))?;
         if place == Place::Memory {
             let reason = "a store in memory is gone with its process: say `--store embedded:DIR` or `dynamodb`";
-            return Err(model::fail(reason));
+            return Err(model::fail_command(reason));
         }
         if let Place::Folder(folder) = &place {
             let served = connect_operator(folder).await;
-            if served.map_err(|reason| model::fail(&reason))?.is_some() {
+            if served.map_err(|reason| model::fail_command(&reason))?.is_some() {
                 let reason = format!("a service has `{}` open, and follows by itself", folder.display());
-                return Err(model::fail(&reason));
+                return Err(model::fail_command(&reason));
             }
         }
         let opened = self.store.open(loaded, TableUse::Writing).await;
-        let engine = Arc::new(opened.map_err(|reason| model::fail(&reason))?);
+        let engine = Arc::new(opened.map_err(|reason| model::fail_command(&reason))?);
         let held = engine.held_table().await;
-        if let Some(held) = held.map_err(|error| model::fail(&error.to_string()))? {
-            let code = model::fail(&FollowError::Held(held).to_string());
+        if let Some(held) = held.map_err(|error| model::fail_command(&error.to_string()))? {
+            let code = model::fail_command(&FollowError::Held(held).to_string());
             eprintln!("help: `singlet changes MODEL release` releases it");
             return Err(code);
         }
@@ -92,15 +95,15 @@ impl Follow {
             false => Readers::OwnerAlone,
         };
         let webhooks = WebhookDeployment::read(self.webhook_secrets.as_deref(), self.webhooks_anywhere, readers);
-        let sent_by = webhooks.and_then(|webhooks| webhooks.client(&engine));
-        let sent_by = sent_by.map_err(|reason| model::fail(&reason))?;
+        let sent_by = webhooks.and_then(|webhooks| webhooks.webhook_client(&engine));
+        let sent_by = sent_by.map_err(|reason| model::fail_command(&reason))?;
         let sent_by = sent_by.map(|client| client as Arc<dyn PostWebhook>);
-        let end = signal::end().map_err(|reason| model::fail(&reason))?;
+        let end = signal::end_signal().map_err(|reason| model::fail_command(&reason))?;
         let parked = follow_alone(engine, place.company(), sent_by, self.once, end).await;
-        match parked.map_err(|error| model::fail(&error.to_string()))? {
+        match parked.map_err(|error| model::fail_command(&error.to_string()))? {
             0 => Ok(ExitCode::from(exit::CLEAN)),
             parked => {
-                super::print(&format!("{} parked\n", counted(parked, "change")));
+                super::print_text(&format!("{} parked\n", counted_thing(parked, "change")));
                 Ok(ExitCode::from(exit::FINDINGS))
             }
         }

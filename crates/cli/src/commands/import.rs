@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use singlet_import::{Proposal, ProposedEntity, Sample, SampleOptions, propose, read_workbench, sample_table};
+use singlet_import::{Proposal, ProposedEntity, Sample, SampleOptions, propose_model, read_workbench, sample_table};
 use singlet_store::TableSpec;
 
 use crate::place::Place;
@@ -70,19 +70,19 @@ impl Import {
             Some(path) => self.read_file(path)?,
             None => self.read_table().await?,
         };
-        let proposal = propose(&model_name(&read.spec.name), &read.spec, &read.sample.items);
+        let proposal = propose_model(&model_name(&read.spec.name), &read.spec, &read.sample.items);
         eprint!("{}", report(&read, &proposal));
         match &self.out {
             Some(path) => write_new(path, &proposal.text)?,
-            None => return Ok(finished(&read, &proposal, super::print(&proposal.text))),
+            None => return Ok(finished(&read, &proposal, super::print_text(&proposal.text))),
         }
         Ok(finished(&read, &proposal, ExitCode::from(exit::CLEAN)))
     }
 
     fn read_file(&self, path: &Path) -> Result<Read, ExitCode> {
-        let bytes = source::read(path).map_err(|reason| model::fail(&reason))?;
+        let bytes = source::read_source(path).map_err(|reason| model::fail_command(&reason))?;
         let text = String::from_utf8_lossy(&bytes);
-        let failed = |reason: String| model::fail(&format!("`{}`: {reason}", path.display()));
+        let failed = |reason: String| model::fail_command(&format!("`{}`: {reason}", path.display()));
         let mut tables = read_workbench(&text).map_err(|error| failed(error.to_string()))?;
         if let Some(name) = &self.table {
             tables.retain(|table| table.spec.name == *name);
@@ -111,19 +111,25 @@ impl Import {
 
     async fn read_table(&self) -> Result<Read, ExitCode> {
         let Some(store) = &self.store else {
-            return Err(model::fail(
+            return Err(model::fail_command(
                 "say where the table is with `--store embedded:DIR` or `--store dynamodb`, or name a file with `--workbench`",
             ));
         };
         let place = Place::parse(store, self.endpoint_url.clone(), self.region.clone())
-            .map_err(|reason| model::fail(&reason))?;
+            .map_err(|reason| model::fail_command(&reason))?;
         if let Place::Folder(folder) = &place
             && !folder.is_dir()
         {
-            return Err(model::fail(&format!("there is no folder `{}`", folder.display())));
+            return Err(model::fail_command(&format!(
+                "there is no folder `{}`",
+                folder.display()
+            )));
         }
-        let (store, _) = place.open_in_company().await.map_err(|reason| model::fail(&reason))?;
-        let failed = |error: &singlet_store::StoreError| model::fail(&place.failed(error));
+        let (store, _) = place
+            .open_in_company()
+            .await
+            .map_err(|reason| model::fail_command(&reason))?;
+        let failed = |error: &singlet_store::StoreError| model::fail_command(&place.failed_here(error));
         let tables = store.list_tables().await.map_err(|error| failed(&error))?;
         let name = self.named_table(&tables)?;
         let spec = store.describe_table(&name).await.map_err(|error| failed(&error))?.spec;
@@ -150,11 +156,11 @@ impl Import {
         };
         match &self.table {
             Some(name) if tables.contains(name) => Ok(name.clone()),
-            Some(name) => Err(model::fail(&format!(
+            Some(name) => Err(model::fail_command(&format!(
                 "there is no table `{name}`; there are: {}",
                 listed()
             ))),
-            None => Err(model::fail(&format!("name the table; there are: {}", listed()))),
+            None => Err(model::fail_command(&format!("name the table; there are: {}", listed()))),
         }
     }
 }
@@ -172,8 +178,9 @@ fn model_name(table: &str) -> String {
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), ExitCode> {
-    let failed =
-        |error: std::io::Error| model::fail(&format!("`{}` cannot be written: {}", path.display(), error.kind()));
+    let failed = |error: std::io::Error| {
+        model::fail_command(&format!("`{}` cannot be written: {}", path.display(), error.kind()))
+    };
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -184,7 +191,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), ExitCode> {
 
 /// Whether every item of the table was read and claimed.
 fn finished(read: &Read, proposal: &Proposal, otherwise: ExitCode) -> ExitCode {
-    match proposal.unclaimed() == 0 && read.sample.is_whole() {
+    match proposal.unclaimed_count() == 0 && read.sample.is_whole() {
         true => otherwise,
         false => ExitCode::from(exit::FINDINGS),
     }
@@ -193,7 +200,7 @@ fn finished(read: &Read, proposal: &Proposal, otherwise: ExitCode) -> ExitCode {
 fn report(read: &Read, proposal: &Proposal) -> String {
     let sample = &read.sample;
     let items = sample.items.len();
-    let mut text = format!("{} read", table::counted(items, "item"));
+    let mut text = format!("{} read", table::counted_thing(items, "item"));
     text.push_str(&match (sample.is_whole(), sample.unread_share()) {
         (true, _) => ", all there are".to_owned(),
         (false, Some(share)) => format!(
@@ -207,18 +214,18 @@ fn report(read: &Read, proposal: &Proposal) -> String {
     let rows = proposal.entities.iter().map(entity_row).collect();
     if !proposal.entities.is_empty() {
         text.push('\n');
-        text.push_str(&table::aligned(&["entity", "items", "fit", "keys"], rows));
+        text.push_str(&table::aligned_table(&["entity", "items", "fit", "keys"], rows));
     }
     if proposal.own > 0 {
         text.push_str(&format!(
             "\n{} of Singlet itself: guards, records, its control row\n",
-            table::counted(proposal.own, "item")
+            table::counted_thing(proposal.own, "item")
         ));
     }
     text.push_str(&format!(
         "\n{} of {} are no entity's\n",
-        proposal.unclaimed(),
-        table::counted(items, "item")
+        proposal.unclaimed_count(),
+        table::counted_thing(items, "item")
     ));
     for group in proposal.not_claimed.iter().take(REASONS_SHOWN_MAX) {
         let near = group
@@ -232,7 +239,7 @@ fn report(read: &Read, proposal: &Proposal) -> String {
     }
     if proposal.not_claimed.len() > REASONS_SHOWN_MAX {
         let more = proposal.not_claimed.len() - REASONS_SHOWN_MAX;
-        text.push_str(&format!("  and for {} more\n", table::counted(more, "reason")));
+        text.push_str(&format!("  and for {} more\n", table::counted_thing(more, "reason")));
     }
     text.push('\n');
     text

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::serve::bundled::{self, SYSTEMS};
-use crate::model::fail;
+use crate::model::fail_command;
 
 /// Start a model: a small one that runs at once, or one of the five systems.
 ///
@@ -44,8 +44,8 @@ impl Init {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
         match self.write_files() {
-            Ok(text) => super::print(&text),
-            Err(reason) => fail(&reason),
+            Ok(text) => super::print_text(&text),
+            Err(reason) => fail_command(&reason),
         }
     }
 
@@ -53,7 +53,7 @@ impl Init {
         let files = match &self.from {
             None => SMALL.to_vec(),
             Some(name) => {
-                let system = bundled::named(name).ok_or_else(|| {
+                let system = bundled::bundled_system(name).ok_or_else(|| {
                     let known: Vec<&str> = SYSTEMS.iter().map(|system| system.name).collect();
                     format!(
                         "no system `{name}` comes with the command; there are `{}`",

@@ -12,8 +12,8 @@ use singlet_lake::{Appended, LakeError, LakeFiles, LakeFollower, LakePlace, Lake
 
 use super::changes::{Opened, open_changes};
 use super::serve::{log, signal};
-use crate::store::{StoreArgs, now};
-use crate::table::counted;
+use crate::store::{StoreArgs, now_millis};
+use crate::table::counted_thing;
 use crate::{exit, model};
 
 const MILLIS_PER_HOUR: i64 = 60 * 60 * 1_000;
@@ -87,13 +87,15 @@ enum ReportForm {
 
 impl LakeReporting {
     async fn show(self) -> Result<ExitCode, ExitCode> {
-        let loaded = model::load(&self.model)?;
+        let loaded = model::load_model(&self.model)?;
         let place = self.from.of_system(&loaded.name);
-        let files = place.files().map_err(|error| model::fail(&error.to_string()))?;
-        let report = tokio::task::spawn_blocking(move || LakeReport::read(files.as_ref(), &loaded, now())).await;
-        let report = report.map_err(|error| model::fail(&error.to_string()))?;
-        let report = report.map_err(|error| model::fail(&format!("`{place}`: {error}")))?;
-        Ok(super::print(&match self.format {
+        let files = place
+            .open_files()
+            .map_err(|error| model::fail_command(&error.to_string()))?;
+        let report = tokio::task::spawn_blocking(move || LakeReport::read(files.as_ref(), &loaded, now_millis())).await;
+        let report = report.map_err(|error| model::fail_command(&error.to_string()))?;
+        let report = report.map_err(|error| model::fail_command(&format!("`{place}`: {error}")))?;
+        Ok(super::print_text(&match self.format {
             ReportForm::Text => report.to_text(),
             ReportForm::Svg => report.to_svg(),
             ReportForm::Json => report.to_json(),
@@ -111,23 +113,27 @@ impl IntoLake {
     }
 
     async fn follow(self) -> Result<ExitCode, ExitCode> {
-        log::start(self.log, &self.log_level).map_err(|reason| model::fail(&reason))?;
+        log::start_log(self.log, &self.log_level).map_err(|reason| model::fail_command(&reason))?;
         let (Some(model), Some(to)) = (&self.model, &self.to) else {
-            return Err(model::fail("say a model, and with `--to` the place of its lake"));
+            return Err(model::fail_command(
+                "say a model, and with `--to` the place of its lake",
+            ));
         };
-        let loaded = model::load(model)?;
-        check_model(&loaded).map_err(|error| model::fail(&error.to_string()))?;
+        let loaded = model::load_model(model)?;
+        check_model(&loaded).map_err(|error| model::fail_command(&error.to_string()))?;
         let opened = open_changes(&self.store, loaded)
             .await
-            .map_err(|reason| model::fail(&reason))?;
+            .map_err(|reason| model::fail_command(&reason))?;
         let place = to.of_system(&opened.model.name);
-        let files = place.files().map_err(|error| model::fail(&error.to_string()))?;
-        let end = signal::end().map_err(|reason| model::fail(&reason))?;
+        let files = place
+            .open_files()
+            .map_err(|error| model::fail_command(&error.to_string()))?;
+        let end = signal::end_signal().map_err(|reason| model::fail_command(&reason))?;
         let appended = self.bring(&opened, files, end).await;
-        let appended = appended.map_err(|error| model::fail(&format!("`{place}`: {error}")))?;
-        super::print(&format!(
+        let appended = appended.map_err(|error| model::fail_command(&format!("`{place}`: {error}")))?;
+        super::print_text(&format!(
             "{place}: {} brought, {} not fit\n",
-            counted(appended.changes, "row"),
+            counted_thing(appended.changes, "row"),
             match appended.misfits {
                 1 => "1 does".to_owned(),
                 many => format!("{many} do"),
@@ -156,13 +162,13 @@ impl IntoLake {
             lake = lake.with_erasure_at_once();
         }
         let is_once = self.once || opened.is_still;
-        let begun = now() / 1_000;
+        let begun = now_millis() / 1_000;
         let (mut all, mut failures) = (Appended::default(), 0_u32);
         let mut ended = std::pin::pin!(end);
         loop {
             let step = tokio::select! {
                 () = &mut ended => break,
-                step = lake.follow_page(&now) => step,
+                step = lake.follow_page(&now_millis) => step,
             };
             let pause = match step {
                 Ok(step) => {
@@ -193,9 +199,9 @@ impl IntoLake {
                 () = tokio::time::sleep(pause) => {}
             }
         }
-        add(&mut all, lake.flush(now()).await?);
+        add(&mut all, lake.flush_waiting(now_millis()).await?);
         if is_once {
-            lake.tidy(now()).await?;
+            lake.tidy(now_millis()).await?;
         }
         Ok(all)
     }

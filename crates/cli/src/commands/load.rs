@@ -12,8 +12,8 @@ use singlet_runtime::TableUse;
 use singlet_runtime::load::{self, LoadError, LoadOptions, LoadProgress, LoadedRows, RowSource};
 
 use crate::model::ErrorArgs;
-use crate::store::{StoreArgs, now};
-use crate::table::counted;
+use crate::store::{StoreArgs, now_millis};
+use crate::table::counted_thing;
 use crate::{exit, model, progress, source};
 
 /// Load rows into a model's table, such as its sample data.
@@ -52,7 +52,7 @@ impl Load {
     async fn load(self) -> Result<ExitCode, ExitCode> {
         let loaded = model::load_sound(&self.model, self.errors.accept_errors)?;
         let rows = self.rows.unwrap_or_else(|| self.model.with_file_name("sample.jsonl"));
-        let file = FileRows::new(&rows).map_err(|reason| model::fail(&reason))?;
+        let file = FileRows::new(&rows).map_err(|reason| model::fail_command(&reason))?;
         let used_for = if self.adopt {
             TableUse::Adopting
         } else {
@@ -62,10 +62,10 @@ impl Load {
             .store
             .open(loaded, used_for)
             .await
-            .map_err(|reason| model::fail(&reason))?;
+            .map_err(|reason| model::fail_command(&reason))?;
         let options = LoadOptions {
             as_is: self.as_is,
-            ..LoadOptions::at(now())
+            ..LoadOptions::at(now_millis())
         };
         let bar = progress::bytes_bar(file.length());
         let mut show = |progress: LoadProgress| {
@@ -99,7 +99,7 @@ fn said(loaded: &LoadedRows) -> ExitCode {
             let _ = writeln!(text, "  {misfit}");
         }
     }
-    let code = super::print(&text);
+    let code = super::print_text(&text);
     match loaded.left_out {
         0 => code,
         _ => ExitCode::from(exit::FINDINGS),
@@ -107,7 +107,7 @@ fn said(loaded: &LoadedRows) -> ExitCode {
 }
 
 fn counted_u64(count: u64) -> String {
-    counted(usize::try_from(count).unwrap_or(usize::MAX), "row")
+    counted_thing(usize::try_from(count).unwrap_or(usize::MAX), "row")
 }
 
 fn refused(rows: &Path, error: &LoadError) -> ExitCode {
@@ -131,7 +131,7 @@ fn refused(rows: &Path, error: &LoadError) -> ExitCode {
             );
             ExitCode::from(exit::USAGE)
         }
-        LoadError::Read(_) | LoadError::Failed(_) => model::fail(&format!("`{shown}`: {error}")),
+        LoadError::Read(_) | LoadError::Failed(_) => model::fail_command(&format!("`{shown}`: {error}")),
     }
 }
 
@@ -145,7 +145,7 @@ struct FileRows {
 
 impl FileRows {
     fn new(path: &Path) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("`{}` cannot be read: {}", path.display(), source::reason(&error));
+        let failed = |error: io::Error| format!("`{}` cannot be read: {}", path.display(), source::io_reason(&error));
         let metadata = File::open(path).and_then(|file| file.metadata()).map_err(failed)?;
         if !metadata.is_file() {
             return Err(format!(
@@ -184,6 +184,6 @@ impl RowSource for FileRows {
 
 /// A file of rows as text.
 pub(crate) fn text_of(path: &std::path::Path) -> Result<String, ExitCode> {
-    let bytes = source::read(path).map_err(|reason| model::fail(&reason))?;
-    String::from_utf8(bytes).map_err(|_| model::fail(&format!("`{}` is not UTF-8", path.display())))
+    let bytes = source::read_source(path).map_err(|reason| model::fail_command(&reason))?;
+    String::from_utf8(bytes).map_err(|_| model::fail_command(&format!("`{}` is not UTF-8", path.display())))
 }

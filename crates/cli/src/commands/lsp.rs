@@ -46,7 +46,7 @@ impl Lsp {
 }
 
 fn failed(error: &ProtocolError) -> ExitCode {
-    model::fail(&format!("the editor is not understood: {error}"))
+    model::fail_command(&format!("the editor is not understood: {error}"))
 }
 
 /// What is offered to an editor.

@@ -68,7 +68,7 @@ impl Mcp {
     pub(crate) fn run(self) -> ExitCode {
         let folder = match ModelFolder::open(&self.folder) {
             Ok(folder) => Arc::new(folder),
-            Err(reason) => return model::fail(&reason),
+            Err(reason) => return model::fail_command(&reason),
         };
         let running = Running::default();
         let mut input = BufReader::new(std::io::stdin().lock());
@@ -85,7 +85,7 @@ impl Mcp {
                 }
                 Ok(_) if line.trim_ascii().is_empty() => {}
                 Ok(_) => take_line(&line, &folder, &running),
-                Err(error) => return model::fail(&format!("standard input cannot be read: {error}")),
+                Err(error) => return model::fail_command(&format!("standard input cannot be read: {error}")),
             }
         }
         // Whoever asked has gone: nobody waits for what still runs.
@@ -144,9 +144,9 @@ fn answered(method: &str, params: &Json) -> Result<Json, RpcError> {
             }))
         }
         "ping" => Ok(json!({})),
-        "tools/list" => Ok(json!({"tools": tools::listed()})),
-        "resources/list" => Ok(json!({"resources": resources::listed()})),
-        "resources/templates/list" => Ok(json!({"resourceTemplates": resources::templates()})),
+        "tools/list" => Ok(json!({"tools": tools::listed_tools()})),
+        "resources/list" => Ok(json!({"resources": resources::listed_resources()})),
+        "resources/templates/list" => Ok(json!({"resourceTemplates": resources::resource_templates()})),
         "resources/read" => {
             let uri = params.get("uri").and_then(Json::as_str).unwrap_or_default();
             let (kind, text) = resources::text_of(uri)
@@ -172,7 +172,7 @@ fn begin_call(id: Json, params: Json, folder: &Arc<ModelFolder>, running: &Runni
     let begun = std::thread::Builder::new().name("tool".to_owned()).spawn(move || {
         let name = params.get("name").and_then(Json::as_str).unwrap_or_default();
         let none = Json::Null;
-        let called = tools::call(&folder, name, params.get("arguments").unwrap_or(&none), &ending);
+        let called = tools::call_tool(&folder, name, params.get("arguments").unwrap_or(&none), &ending);
         let mut running = running_then.lock().unwrap_or_else(PoisonError::into_inner);
         running.remove(&id_then.to_string());
         drop(running);

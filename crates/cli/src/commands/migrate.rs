@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use singlet_cost::{dollars, region_prices};
+use singlet_cost::{dollars_text, region_prices};
 use singlet_face::Company;
 use singlet_migrate::{
     Bridge, BridgeGoal, BridgePlan, EntityCount, GATE_BEAT, GATE_STALE, MigrateError, MigrateOptions, MigrateProgress,
@@ -18,12 +18,12 @@ use singlet_runtime::{Engine, MigrationPhase, TableControl};
 
 use super::serve::bridge::Toward;
 use crate::exit;
-use crate::model::{self, fail};
+use crate::model::{self, fail_command};
 use crate::place::Place;
 use crate::progress::count_bar;
 use crate::report_format::ReportFormat;
-use crate::store::{StoreArgs, given_pairs, now, settings};
-use crate::table::counted;
+use crate::store::{StoreArgs, given_pairs, now_millis, parse_settings};
+use crate::table::counted_thing;
 
 /// The region whose prices are said where the store's own are not known.
 const PRICED_REGION: &str = "us-east-1";
@@ -90,17 +90,17 @@ impl Migrate {
     }
 
     async fn migrate(self) -> Result<ExitCode, ExitCode> {
-        let said = |reason: String| fail(&reason);
+        let said = |reason: String| fail_command(&reason);
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-            return Err(fail("`--rate` is a number of write units above zero"));
+            return Err(fail_command("`--rate` is a number of write units above zero"));
         }
-        let place = self.store.place().map_err(said)?;
+        let place = self.store.store_place().map_err(said)?;
         if place == Place::Memory {
-            return Err(fail(
+            return Err(fail_command(
                 "there is nothing to migrate in memory: say `--store embedded:DIR` or `--store dynamodb`",
             ));
         }
-        let loaded = model::load(&self.model)?;
+        let loaded = model::load_model(&self.model)?;
         let (new, company) = self.store.open_in_company(loaded).await.map_err(said)?;
         let old = self.old_engine(&new).await?;
         let phase = new.migration_phase().await;
@@ -117,7 +117,7 @@ impl Migrate {
             };
             let table = &new.model().table.name;
             let word = phase.word();
-            return Err(fail(&format!(
+            return Err(fail_command(&format!(
                 "table `{table}` is on a bridge, in the phase `{word}`\nhelp: {help}"
             )));
         }
@@ -136,23 +136,25 @@ impl Migrate {
             },
             ..MigrateOptions::default()
         };
-        let migrator = Migrator::new((&old, &new), options, &now, &tell);
+        let migrator = Migrator::new((&old, &new), options, &now_millis, &tell);
         if self.abort {
-            let aborted = migrator.abort().await;
+            let aborted = migrator.abort_migration().await;
             bar.finish_and_clear();
             aborted.map_err(|error| refused(&table, &error))?;
-            return Ok(super::print(&format!("table `{table}` is again as it was\n")));
+            return Ok(super::print_text(&format!("table `{table}` is again as it was\n")));
         }
         let is_under_way = match new.migration_phase().await {
             Ok(phase) => phase.is_some(),
-            Err(error) => return Err(fail(&format!("table `{table}`: {error}"))),
+            Err(error) => return Err(fail_command(&format!("table `{table}`: {error}"))),
         };
         if is_under_way && !self.yes {
             let help = "`--yes` goes on, `--abort` makes everything as it was";
-            return Err(fail(&format!("table `{table}` is being migrated\nhelp: {help}")));
+            return Err(fail_command(&format!(
+                "table `{table}` is being migrated\nhelp: {help}"
+            )));
         }
         if !is_under_way {
-            let plan = migrator.plan().await;
+            let plan = migrator.migration_plan().await;
             bar.finish_and_clear();
             let plan = plan.map_err(|error| refused(&table, &error))?;
             self.show(&table, &plan, &place);
@@ -170,18 +172,18 @@ impl Migrate {
         let ended = migrator.run().await;
         bar.finish_and_clear();
         let ended = ended.map_err(|error| refused(&table, &error))?;
-        let units = ended.consumed.total();
+        let units = ended.consumed.total_units();
         let text = match ended.was_done {
             true => format!("table `{table}` knows this model, and has nothing to change\n"),
             false => format!(
                 "table `{table}` is migrated: {} and {} read units\n",
-                counted(usize::try_from(units.write.get()).unwrap_or(usize::MAX), "write unit"),
-                units.read.halves() as f64 / 2.0
+                counted_thing(usize::try_from(units.write.get()).unwrap_or(usize::MAX), "write unit"),
+                units.read.half_count() as f64 / 2.0
             ),
         };
         match self.format {
             ReportFormat::Text => {
-                super::print(&text);
+                super::print_text(&text);
             }
             ReportFormat::Json => eprint!("{text}"),
         }
@@ -199,7 +201,7 @@ impl Migrate {
         let is_led = matches!(place, Place::DynamoDb { .. });
         let goal = match (self.abort, self.toward) {
             (true, _) => BridgeGoal::OldAlone,
-            (false, Some(toward)) => toward.goal(),
+            (false, Some(toward)) => toward.bridge_goal(),
             (false, None) if is_led => BridgeGoal::Both,
             (false, None) => BridgeGoal::NewAlone,
         };
@@ -209,8 +211,8 @@ impl Migrate {
             ..MigrateOptions::default()
         };
         let bridge = match is_led {
-            true => Bridge::lead(old, new, options, (ProcessTimes::default(), now)).await,
-            false => Bridge::open(old, new, options, now).await,
+            true => Bridge::lead(old, new, options, (ProcessTimes::default(), now_millis)).await,
+            false => Bridge::open(old, new, options, now_millis).await,
         };
         let bridge = bridge.map_err(|error| bridge_refusal(&table, &error))?;
         let phase = bridge.phase().await.map_err(|error| bridge_refusal(&table, &error))?;
@@ -223,9 +225,9 @@ impl Migrate {
                         &MigrateError::Unbridged(plan.misfits, plan.first_misfits),
                     ));
                 }
-                super::print(&bridge_text(&table, &plan, is_led));
+                super::print_text(&bridge_text(&table, &plan, is_led));
             } else if let Some(phase) = phase {
-                super::print(&format!(
+                super::print_text(&format!(
                     "table `{table}` is on a bridge, in the phase `{}`\n",
                     phase.word()
                 ));
@@ -233,22 +235,22 @@ impl Migrate {
             return Ok(ExitCode::from(exit::FINDINGS));
         }
         if company == Company::Shared && !is_led {
-            return Err(fail(&format!(
+            return Err(fail_command(&format!(
                 "table `{table}`: others are at work on it, and a bridge is built by one process alone\nhelp: `singlet serve NEW.yaml --also OLD.yaml --toward new` \
                  does it while it serves, `--toward old` gives it up"
             )));
         }
         let consumed = bridge.reach(goal, &|_| {}).await;
-        let units = consumed.map_err(|error| bridge_refusal(&table, &error))?.total();
+        let units = consumed.map_err(|error| bridge_refusal(&table, &error))?.total_units();
         let so = match goal {
             BridgeGoal::OldAlone => "is again the old model's",
             BridgeGoal::NewAlone => "is the new model's",
             BridgeGoal::Both => "is both models'",
         };
-        let units = counted(usize::try_from(units.write.get()).unwrap_or(usize::MAX), "write unit");
-        super::print(&format!("table `{table}` {so}: {units}\n"));
+        let units = counted_thing(usize::try_from(units.write.get()).unwrap_or(usize::MAX), "write unit");
+        super::print_text(&format!("table `{table}` {so}: {units}\n"));
         if goal == BridgeGoal::Both && is_led {
-            super::print(
+            super::print_text(
                 "`singlet serve NEW.yaml` serves the new one beside the old one; once nobody serves the old one, `--toward new` ends it\n",
             );
         }
@@ -259,28 +261,28 @@ impl Migrate {
     async fn old_engine(&self, new: &Engine) -> Result<Engine, ExitCode> {
         let table = &new.model().table.name;
         if let Some(path) = &self.from {
-            return self.engine_beside(new, model::load(path)?);
+            return self.engine_beside(new, model::load_model(path)?);
         }
-        let failed = |error: &dyn std::fmt::Display| fail(&format!("table `{table}`: {error}"));
+        let failed = |error: &dyn std::fmt::Display| fail_command(&format!("table `{table}`: {error}"));
         let mut known = new.known_models().await.map_err(|error| failed(&error))?;
         if self.drop {
             // What is to be dropped is another model's, though this one has joined it.
-            let own = new.face_in_table().await.map_err(|error| failed(&error))?.hash();
+            let own = new.face_in_table().await.map_err(|error| failed(&error))?.face_hash();
             known.sort_by_key(|(hash, _)| *hash == own);
         }
         // A bridge that is under way says from which it leads.
         let control = new.table_control().await.map_err(|error| failed(&error))?;
-        let source = control.as_ref().and_then(TableControl::migration);
+        let source = control.as_ref().and_then(TableControl::current_migration);
         let source = source.and_then(|migration| migration.source.clone());
         known.sort_by_key(|(hash, _)| source.as_ref() != Some(hash));
         for (hash, text) in known {
-            let loaded = singlet_model::load(&Source::new("the model in the table", text));
+            let loaded = singlet_model::load_source(&Source::new("the model in the table", text));
             let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
                 continue;
             };
             let engine = self.engine_beside(new, model)?;
             let face = engine.face_in_table().await.map_err(|error| failed(&error))?;
-            if face.hash() == hash {
+            if face.face_hash() == hash {
                 return Ok(engine);
             }
         }
@@ -290,18 +292,18 @@ impl Migrate {
             }
             None => "`singlet serve OLD.yaml --adopt` looks at every row, and has the table know the model if all fit",
         };
-        Err(fail(&format!(
+        Err(fail_command(&format!(
             "table `{table}` does not have the model that wrote its rows\nhelp: {help}"
         )))
     }
 
     fn engine_beside(&self, new: &Engine, model: Model) -> Result<Engine, ExitCode> {
-        let said = |reason: String| fail(&reason);
+        let said = |reason: String| fail_command(&reason);
         let is_known = |name: &str| model.settings.iter().any(|known| known.name == name);
         let given = self.store.given_pairs().map_err(said)?;
         let mut given: Vec<(String, String)> = given.into_iter().filter(|(name, _)| is_known(name)).collect();
         given.extend(given_pairs(&self.set_old).map_err(said)?);
-        let settings = settings(&model, &given).map_err(said)?;
+        let settings = parse_settings(&model, &given).map_err(said)?;
         Ok(Engine::open(
             Arc::new(model),
             Arc::clone(new.store()),
@@ -315,7 +317,7 @@ impl Migrate {
             ReportFormat::Text => plan_text(table, plan, place, (self.rate, self.yes)),
             ReportFormat::Json => format!("{}\n", serde_json::to_string_pretty(plan).unwrap_or_default()),
         };
-        super::print(&text);
+        super::print_text(&text);
     }
 }
 
@@ -354,7 +356,7 @@ pub(crate) fn bridge_refusal(table: &str, error: &MigrateError) -> ExitCode {
         MigrateError::TooLate(_) => Some("the old model\'s rows are going already: `--toward new` comes to its end"),
         _ => return refused(table, error),
     };
-    let code = fail(&format!("table `{table}`: {error}"));
+    let code = fail_command(&format!("table `{table}`: {error}"));
     if let Some(help) = help {
         eprintln!("help: {help}");
     }
@@ -366,7 +368,7 @@ fn bridge_text(table: &str, plan: &BridgePlan, is_led: bool) -> String {
     let _ = writeln!(
         text,
         "  {}, which are kept for both meanwhile",
-        counted(usize::try_from(plan.rows).unwrap_or(usize::MAX), "row")
+        counted_thing(usize::try_from(plan.rows).unwrap_or(usize::MAX), "row")
     );
     for index in &plan.indexes {
         let _ = writeln!(text, "  make index `{index}`");
@@ -380,7 +382,7 @@ fn bridge_text(table: &str, plan: &BridgePlan, is_led: bool) -> String {
 
 /// Says why it did not come to its end, and what can be done.
 fn refused(table: &str, error: &MigrateError) -> ExitCode {
-    let code = fail(&format!("table `{table}`: {error}"));
+    let code = fail_command(&format!("table `{table}`: {error}"));
     let help = match error {
         MigrateError::Unknown => {
             Some("`singlet serve OLD.yaml --adopt` has the table know the model that wrote its rows")
@@ -457,7 +459,7 @@ fn plan_text(table: &str, plan: &MigrationPlan, place: &Place, (rate, is_meant):
         let _ = write!(
             text,
             ": {} where requests are paid, by the prices of {} of {}",
-            dollars(price),
+            dollars_text(price),
             prices.region,
             prices.as_of
         );

@@ -42,7 +42,7 @@ use std::process::ExitCode;
 use crate::exit;
 
 /// Writes to standard output. A reader that went away (`| head`) is no failure.
-pub fn print(text: &str) -> ExitCode {
+pub fn print_text(text: &str) -> ExitCode {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => ExitCode::from(exit::CLEAN),
@@ -67,6 +67,8 @@ pub fn block_on(work: impl Future<Output = Result<ExitCode, ExitCode>>) -> Resul
         .build();
     match runtime {
         Ok(runtime) => runtime.block_on(work),
-        Err(error) => Err(crate::model::fail(&format!("no worker thread can be started: {error}"))),
+        Err(error) => Err(crate::model::fail_command(&format!(
+            "no worker thread can be started: {error}"
+        ))),
     }
 }

@@ -18,8 +18,8 @@ use singlet_store_embedded::EmbeddedStore;
 
 use crate::model;
 use crate::request::{self, CallerArgs, Operation};
-use crate::store::now;
-use crate::table::{self, counted};
+use crate::store::now_millis;
+use crate::table::{self, counted_thing};
 
 /// The widest cells of the table.
 const KEY_CHARS_MAX: usize = 60;
@@ -60,19 +60,21 @@ impl Plan {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
         match self.planned() {
-            Ok(text) => super::print(&text),
+            Ok(text) => super::print_text(&text),
             Err(code) => code,
         }
     }
 
     fn planned(&self) -> Result<String, ExitCode> {
-        let model = model::load(&self.model)?;
-        let named = self.name.as_ref().map(|name| request::named(&model, name));
-        if let Some(Operation::Write(write)) = named.transpose().map_err(|reason| model::fail(&reason))? {
-            return self.planned_write(&model, write).map_err(|reason| model::fail(&reason));
+        let model = model::load_model(&self.model)?;
+        let named = self.name.as_ref().map(|name| request::named_operation(&model, name));
+        if let Some(Operation::Write(write)) = named.transpose().map_err(|reason| model::fail_command(&reason))? {
+            return self
+                .planned_write(&model, write)
+                .map_err(|reason| model::fail_command(&reason));
         }
         let read = self.name.as_ref().map(|name| request::read_named(&model, name));
-        let read = read.transpose().map_err(|reason| model::fail(&reason))?;
+        let read = read.transpose().map_err(|reason| model::fail_command(&reason))?;
         let plans: Vec<ReadPlan> = match read {
             Some(read) => vec![plan_read(&model, read)],
             None => model.reads.iter().map(|read| plan_read(&model, read)).collect(),
@@ -85,9 +87,12 @@ impl Plan {
             return match read.filter(|_| !self.args.is_empty()) {
                 None => Ok(format!("{plans:#}\n")),
                 Some(read) => {
-                    let request = self.request(&model, read).map_err(|reason| model::fail(&reason))?;
+                    let request = self
+                        .request(&model, read)
+                        .map_err(|reason| model::fail_command(&reason))?;
                     let name = read.name.clone();
-                    let asked = asked(model, &name, &request, json::asked).map_err(|reason| model::fail(&reason))?;
+                    let asked = asked(model, &name, &request, json::asked_json)
+                        .map_err(|reason| model::fail_command(&reason))?;
                     Ok(format!("{:#}\n", json::with_asked(plans, asked)))
                 }
             };
@@ -100,16 +105,22 @@ impl Plan {
                     .map(|plan| priced_plan_text(&model, plan, &sizes, true))
                     .collect(),
                 false if model.writes.is_empty() => reads_table(&model, &plans, &sizes),
-                false => format!("{}\n{}", reads_table(&model, &plans, &sizes), writes::table(&model)),
+                false => format!(
+                    "{}\n{}",
+                    reads_table(&model, &plans, &sizes),
+                    writes::writes_table(&model)
+                ),
             });
         };
         let text = priced_plan_text(&model, plan, &sizes, self.why);
         if self.args.is_empty() {
             return Ok(text);
         }
-        let request = self.request(&model, read).map_err(|reason| model::fail(&reason))?;
+        let request = self
+            .request(&model, read)
+            .map_err(|reason| model::fail_command(&reason))?;
         let name = read.name.clone();
-        asked(model, &name, &request, asked_text).map_err(|reason| model::fail(&reason))
+        asked(model, &name, &request, asked_text).map_err(|reason| model::fail_command(&reason))
     }
 
     fn planned_write(&self, model: &Model, write: &Write) -> Result<String, String> {
@@ -119,16 +130,16 @@ impl Plan {
             ));
         }
         Ok(match self.format {
-            PlanFormat::Text => writes::text(model, write),
+            PlanFormat::Text => writes::write_in_full(model, write),
             PlanFormat::Json => format!("{:#}\n", plan_json::write_json(model, write)),
         })
     }
 
     fn request(&self, model: &Model, read: &singlet_model::model::Read) -> Result<Request, String> {
         Ok(Request {
-            args: request::arguments(&read.name, &read.args, &self.args)?,
-            caller: self.caller.caller(model)?,
-            now: now(),
+            args: request::parse_arguments(&read.name, &read.args, &self.args)?,
+            caller: self.caller.parsed_caller(model)?,
+            now: now_millis(),
             ..Request::default()
         })
     }
@@ -146,7 +157,7 @@ fn reads_table(model: &Model, plans: &[ReadPlan], sizes: &Sizes<'_>) -> String {
         }
     }
     let columns = ["read", "index", "key condition", "filter", "read units"];
-    table::aligned(&columns, rows)
+    table::aligned_table(&columns, rows)
 }
 
 fn table_row(name: &str, row: &PlanRow<'_>, sizes: &Sizes<'_>) -> Vec<String> {
@@ -162,9 +173,9 @@ fn table_row(name: &str, row: &PlanRow<'_>, sizes: &Sizes<'_>) -> Vec<String> {
     vec![
         first.join("\n"),
         row.place.clone(),
-        table::wrapped(&format!("{}{direction}", row.key), KEY_CHARS_MAX),
-        table::wrapped(&row.filter, FILTER_CHARS_MAX),
-        table::wrapped(&row.cost.shown(sizes), CAPACITY_CHARS_MAX),
+        table::wrapped_text(&format!("{}{direction}", row.key), KEY_CHARS_MAX),
+        table::wrapped_text(&row.filter, FILTER_CHARS_MAX),
+        table::wrapped_text(&row.cost.shown(sizes), CAPACITY_CHARS_MAX),
     ]
 }
 
@@ -206,7 +217,7 @@ fn asked_text(model: &Model, asked: &[(PlanRow<'_>, Preview)]) -> String {
                 text.push_str(&line);
             }
             None => {
-                let requests = counted(requests(row, preview), "request");
+                let requests = counted_thing(requests(row, preview), "request");
                 text.push_str(&format!("{label}{requests}: {call} {place}\n"));
                 for range in &preview.ranges {
                     text.push_str(&format!("  {}\n", range_text(range)));

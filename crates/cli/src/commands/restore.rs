@@ -10,11 +10,11 @@ use singlet_migrate::{
     CopyOptions, GATE_BEAT, GATE_STALE, RestoreError, RestoreOptions, RestorePlan, RestoreStage, TableRestorer,
 };
 
-use super::upkeep::copied;
+use super::upkeep::copy_folder;
 use crate::place::Place;
 use crate::progress::count_bar;
-use crate::store::{StoreArgs, now};
-use crate::table::counted;
+use crate::store::{StoreArgs, now_millis};
+use crate::table::counted_thing;
 use crate::{exit, model};
 
 /// How long others are waited for: a service that has not read what its table says for so long lets nothing through.
@@ -57,7 +57,7 @@ impl Restore {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
         match (&self.data, &self.model) {
-            (Some(data), _) => copied(&self.from, data),
+            (Some(data), _) => copy_folder(&self.from, data),
             (None, Some(file)) => super::block_on(self.restore_table(file)).unwrap_or_else(|code| code),
             // The command line was refused.
             (None, None) => ExitCode::from(exit::USAGE),
@@ -65,17 +65,17 @@ impl Restore {
     }
 
     async fn restore_table(&self, file: &Path) -> Result<ExitCode, ExitCode> {
-        let said = |reason: String| model::fail(&reason);
+        let said = |reason: String| model::fail_command(&reason);
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-            return Err(model::fail("`--rate` is a number of write units above zero"));
+            return Err(model::fail_command("`--rate` is a number of write units above zero"));
         }
-        let place = self.store.place().map_err(said)?;
+        let place = self.store.store_place().map_err(said)?;
         if place == Place::Memory {
-            return Err(model::fail(
+            return Err(model::fail_command(
                 "a store in memory is gone with its process: say `--store embedded:DIR` or `dynamodb`",
             ));
         }
-        let loaded = model::load(file)?;
+        let loaded = model::load_model(file)?;
         // What is only looked at makes no folder.
         if let Some(folder) = place.folder().filter(|folder| !self.yes && !folder.exists()) {
             return self.plan_for_new(loaded, folder).await;
@@ -96,16 +96,16 @@ impl Restore {
             ..RestoreOptions::default()
         };
         let failed = |error: RestoreError| refused(&table, &place, &error);
-        let restorer = TableRestorer::new(&engine, &self.from, options, &now, &tell).map_err(failed)?;
+        let restorer = TableRestorer::new(&engine, &self.from, options, &now_millis, &tell).map_err(failed)?;
         if !self.yes {
-            let plan = restorer.plan().await;
+            let plan = restorer.restore_plan().await;
             bar.finish_and_clear();
             return Ok(shown(&table, &self.from, &place.shown(), &plan.map_err(failed)?));
         }
         let restored = restorer.run().await;
         bar.finish_and_clear();
         let restored = restored.map_err(failed)?;
-        let items = counted(usize::try_from(restored.items).unwrap_or(usize::MAX), "item");
+        let items = counted_thing(usize::try_from(restored.items).unwrap_or(usize::MAX), "item");
         let text = match restored.was_done {
             true => format!("table `{table}` was restored already: {items}\n"),
             false => format!(
@@ -114,29 +114,29 @@ impl Restore {
                 restored.put
             ),
         };
-        super::print(&text);
+        super::print_text(&text);
         eprintln!("help: nothing runs by itself on it, and no webhook is sent, until `singlet changes MODEL release`");
         Ok(ExitCode::from(exit::CLEAN))
     }
 
     /// What would be restored to a folder that is not there.
     async fn plan_for_new(&self, loaded: singlet_model::Model, folder: &Path) -> Result<ExitCode, ExitCode> {
-        let said = |reason: String| model::fail(&reason);
+        let said = |reason: String| model::fail_command(&reason);
         let place = Place::Folder(folder.to_owned());
-        let settings = crate::store::settings(&loaded, &self.store.given_pairs().map_err(said)?).map_err(said)?;
+        let settings = crate::store::parse_settings(&loaded, &self.store.given_pairs().map_err(said)?).map_err(said)?;
         let store = Place::Memory.open().await.map_err(said)?;
         let engine = singlet_runtime::Engine::open(std::sync::Arc::new(loaded), store, settings, [0; 32]);
         let table = engine.model().table.name.clone();
         let failed = |error: RestoreError| refused(&table, &place, &error);
         let quiet = |_, _| {};
-        let restorer = TableRestorer::new(&engine, &self.from, RestoreOptions::default(), &now, &quiet);
-        let plan = restorer.map_err(failed)?.plan().await.map_err(failed)?;
+        let restorer = TableRestorer::new(&engine, &self.from, RestoreOptions::default(), &now_millis, &quiet);
+        let plan = restorer.map_err(failed)?.restore_plan().await.map_err(failed)?;
         Ok(shown(&table, &self.from, &place.shown(), &plan))
     }
 }
 
 fn shown(table: &str, from: &Path, place: &str, plan: &RestorePlan) -> ExitCode {
-    let items = counted(usize::try_from(plan.items).unwrap_or(usize::MAX), "item");
+    let items = counted_thing(usize::try_from(plan.items).unwrap_or(usize::MAX), "item");
     let mut text = format!(
         "table `{table}`, from {} {place}\n  {items}, {:.1} MB, {} write units and what the indexes take\n",
         from.display(),
@@ -155,7 +155,7 @@ fn shown(table: &str, from: &Path, place: &str, plan: &RestorePlan) -> ExitCode 
         );
     }
     text.push_str("nothing was changed: `--yes` does it\n");
-    super::print(&text);
+    super::print_text(&text);
     ExitCode::from(exit::FINDINGS)
 }
 
@@ -187,11 +187,11 @@ fn refused(table: &str, place: &Place, error: &RestoreError) -> ExitCode {
         // It has its place.
         RestoreError::Archive(_) | RestoreError::Item(..) | RestoreError::Repeated(_) => error.to_string(),
         RestoreError::Failed(singlet_runtime::RuntimeError::Store(error)) => {
-            format!("table `{table}`: {}", place.failed(error))
+            format!("table `{table}`: {}", place.failed_here(error))
         }
         error => format!("table `{table}`: {error}"),
     };
-    let code = model::fail(&shown);
+    let code = model::fail_command(&shown);
     let help = match error {
         RestoreError::Archive(_)
         | RestoreError::Item(..)

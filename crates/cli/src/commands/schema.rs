@@ -13,6 +13,6 @@ pub(crate) struct Schema {}
 impl Schema {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
-        super::print(&format!("{:#}\n", singlet_model::grammar::json_schema()))
+        super::print_text(&format!("{:#}\n", singlet_model::grammar::json_schema()))
     }
 }

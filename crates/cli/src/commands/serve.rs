@@ -38,7 +38,7 @@ use self::sources::Source;
 use self::telemetry::Telemetry;
 use super::dynamodb;
 use crate::lakes::check_lakes;
-use crate::model::fail;
+use crate::model::fail_command;
 use crate::place::{Place, Upkeep};
 use crate::private_file::{self, Readers};
 use crate::webhooks::WebhookDeployment;
@@ -235,9 +235,9 @@ impl Serve {
     }
 
     async fn serve(mut self: Box<Self>) -> Result<ExitCode, ExitCode> {
-        log::start(self.log, &self.log_level).map_err(|reason| fail(&reason))?;
+        log::start_log(self.log, &self.log_level).map_err(|reason| fail_command(&reason))?;
         let mut file = match &self.config {
-            Some(path) => File::read(path).map_err(|reason| fail(&reason))?,
+            Some(path) => File::read(path).map_err(|reason| fail_command(&reason))?,
             None => File::default(),
         };
         if self.models.is_empty() {
@@ -245,16 +245,19 @@ impl Serve {
         }
         let sources = Source::all(&self.models, self.sample, self.accept_errors);
         if self.at_root && sources.len() != 1 {
-            return Err(fail("`--at-root` is for one model"));
+            return Err(fail_command("`--at-root` is for one model"));
         }
         // Before they are loaded: a change from here on is one that `--watch` sees.
         let seen = sources.iter().map(Source::bytes).collect();
         let models = sources
             .iter()
-            .map(Source::load)
+            .map(Source::load_first)
             .collect::<Result<Vec<Model>, ExitCode>>()?;
-        let deployment = self.deployment(&mut file).await.map_err(|reason| fail(&reason))?;
-        let tls = self.tls(&file).map_err(|reason| fail(&reason))?;
+        let deployment = self
+            .deployment(&mut file)
+            .await
+            .map_err(|reason| fail_command(&reason))?;
+        let tls = self.tls(&file).map_err(|reason| fail_command(&reason))?;
         let listen = self
             .listen
             .clone()
@@ -262,12 +265,12 @@ impl Serve {
             .unwrap_or_else(|| "127.0.0.1:8080".to_owned());
         let server = Server::bind(&listen, tls.as_ref())
             .await
-            .map_err(|error| fail(&error.to_string()))?;
+            .map_err(|error| fail_command(&error.to_string()))?;
         let operators = match self.operator_listen.clone().or(file.operator_listen.take()) {
             Some(address) => Some(
                 Server::bind(&address, tls.as_ref())
                     .await
-                    .map_err(|error| fail(&error.to_string()))?,
+                    .map_err(|error| fail_command(&error.to_string()))?,
             ),
             None => None,
         };
@@ -275,9 +278,9 @@ impl Serve {
         let is_remote = self.dynamodb_remote || file.dynamodb_remote.unwrap_or_default();
         let dynamodb = match self.dynamodb.clone().or(file.dynamodb.take()) {
             Some(address) => Some(
-                dynamodb::bind(&address, is_remote, "--dynamodb-remote")
+                dynamodb::bind_endpoint(&address, is_remote, "--dynamodb-remote")
                     .await
-                    .map_err(|reason| fail(&reason))?,
+                    .map_err(|reason| fail_command(&reason))?,
             ),
             None => None,
         };
@@ -291,61 +294,69 @@ impl Serve {
             None => {
                 for (source, model) in sources.iter().zip(models) {
                     let system = deployment.system(source, model, true).await;
-                    systems.push(system.map_err(|reason| fail(&reason))?);
+                    systems.push(system.map_err(|reason| fail_command(&reason))?);
                 }
             }
         }
         let settings = self
             .service_settings(&mut file, operators.is_some())
-            .map_err(|reason| fail(&reason))?;
+            .map_err(|reason| fail_command(&reason))?;
         let console = self.console_shown(
             &mut file,
             &settings,
             &systems,
-            &[server.address(), operators.as_ref().and_then(Server::address)],
+            &[
+                server.bound_address(),
+                operators.as_ref().and_then(Server::bound_address),
+            ],
         );
-        let console = console.map_err(|reason| fail(&reason))?;
+        let console = console.map_err(|reason| fail_command(&reason))?;
         let otlp = self.otlp.clone().filter(|url| !url.is_empty()).or(file.otlp.take());
         let telemetry = otlp.as_deref().map(Telemetry::new).transpose();
-        let (telemetry, spans) = telemetry.map_err(|reason| fail(&reason))?.unzip();
+        let (telemetry, spans) = telemetry.map_err(|reason| fail_command(&reason))?.unzip();
         let settings = Settings {
             console: console.shown,
             spans,
             ..settings
         };
         // Before anybody is told that it serves: who is told may end it at once.
-        let end = signal::end().map_err(|reason| fail(&reason))?;
+        let end = signal::end_signal().map_err(|reason| fail_command(&reason))?;
         let addresses = greeting::Addresses {
-            own: server.address(),
-            operators: operators.as_ref().and_then(Server::address),
+            own: server.bound_address(),
+            operators: operators.as_ref().and_then(Server::bound_address),
             over_tls: tls.is_some(),
             surfaces: settings.surfaces,
         };
         let follows = !deployment.read_only && !self.no_follow && !file.no_follow.unwrap_or_default();
         let of_file = file.lake.take().map(|lake| lake.parse::<LakePlace>()).transpose();
-        let lake = self.lake.clone().or(of_file.map_err(|error| fail(&error.to_string()))?);
+        let lake = self
+            .lake
+            .clone()
+            .or(of_file.map_err(|error| fail_command(&error.to_string()))?);
         if let Some(place) = &lake {
             let models = systems.iter().map(|system| system.engine.model());
-            check_lakes(place, follows, models).map_err(|reason| fail(&reason))?;
+            check_lakes(place, follows, models).map_err(|reason| fail_command(&reason))?;
         }
-        let webhooks = self.webhooks(&mut file).map_err(|reason| fail(&reason))?;
+        let webhooks = self.webhooks(&mut file).map_err(|reason| fail_command(&reason))?;
         if follows {
             for system in &systems {
-                webhooks.client(&system.engine).map_err(|reason| fail(&reason))?;
+                webhooks
+                    .webhook_client(&system.engine)
+                    .map_err(|reason| fail_command(&reason))?;
             }
             // Before the first request: what is written before there is a follower has nothing run after it.
             for system in &systems {
-                singlet_following::enter_table(&system.engine)
-                    .await
-                    .map_err(|error| fail(&format!("the changes of `{}` cannot be followed: {error}", system.name)))?;
+                singlet_following::enter_table(&system.engine).await.map_err(|error| {
+                    fail_command(&format!("the changes of `{}` cannot be followed: {error}", system.name))
+                })?;
             }
         }
         let search = words_place(&deployment.place, self.search_index.as_deref());
         let searches = |system: &singlet_http::System| !system.engine.model().searches.is_empty();
         if follows && (self.watch || systems.iter().any(searches)) {
-            prepare_words_place(&search).map_err(|reason| fail(&reason))?;
+            prepare_words_place(&search).map_err(|reason| fail_command(&reason))?;
         }
-        let greeting = greeting::text(&addresses, &systems, &deployment).await;
+        let greeting = greeting::service_greeting(&addresses, &systems, &deployment).await;
         let service = Service::new(systems, settings);
         let telling = telemetry.map(|telemetry| telemetry.start(&service));
         let names = service.systems().iter().map(|system| system.name.clone()).collect();
@@ -354,7 +365,7 @@ impl Serve {
             None => names,
         };
         let texts = console::model_texts(&sources, &names);
-        let link = console::start(&console, &service, &addresses, texts);
+        let link = console::start_console(&console, &service, &addresses, texts);
         let _keeping = deployment
             .upkeep
             .as_ref()
@@ -362,12 +373,18 @@ impl Serve {
         let company = deployment.place.company();
         let following = match follows {
             true => Some(
-                singlet_following::follow_service(Arc::clone(&service), company, webhooks.senders(), lake, search)
-                    .await,
+                singlet_following::follow_service(
+                    Arc::clone(&service),
+                    company,
+                    webhooks.webhook_senders(),
+                    lake,
+                    search,
+                )
+                .await,
             ),
             false => None,
         };
-        super::print(&format!("{greeting}{}", link.unwrap_or_default()));
+        super::print_text(&format!("{greeting}{}", link.unwrap_or_default()));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
             end.await;
@@ -393,7 +410,7 @@ impl Serve {
             false => serving.await,
             true => tokio::select! {
                 finished = serving => finished,
-                () = watch::follow(&sources, seen, &deployment, &service) => true,
+                () = watch::follow_sources(&sources, seen, &deployment, &service) => true,
             },
         };
         if let Some(following) = following {
@@ -417,7 +434,7 @@ impl Serve {
         service: &Arc<Service>,
         mut ended: tokio::sync::watch::Receiver<()>,
     ) -> impl Future<Output = bool> + use<> {
-        super::print(&dynamodb::greeting(&server));
+        super::print_text(&dynamodb::endpoint_greeting(&server));
         let served = Arc::clone(service);
         // The systems are asked each time: a model that is taken up may have another table.
         let guard: Guard =
@@ -430,7 +447,7 @@ impl Serve {
             ..singlet_protocol::EndpointSettings::default()
         };
         let endpoint = Endpoint::new(Arc::clone(&deployment.store), settings);
-        dynamodb::run(server, endpoint, async move {
+        dynamodb::serve_endpoint(server, endpoint, async move {
             // It never changes; it is gone at the end.
             let _ = ended.changed().await;
         })
@@ -470,7 +487,7 @@ impl Serve {
             true => file.console_host.take().unwrap_or_default(),
             false => self.console_host.clone(),
         };
-        console::wanted(mode, hosts, settings.surfaces, systems, addresses)
+        console::wanted_console(mode, hosts, settings.surfaces, systems, addresses)
     }
 
     /// What is said of webhooks.
@@ -499,12 +516,12 @@ impl Serve {
             .clone()
             .or(file.secret_file.take().filter(|_| given.is_none()));
         let readers = self.readers(file);
-        let secret = match secret::find(secret_file.as_deref(), given.as_deref(), place.folder(), readers)? {
+        let secret = match secret::find_secret(secret_file.as_deref(), given.as_deref(), place.folder(), readers)? {
             Some(secret) => secret,
             None if matches!(place, Place::DynamoDb { .. }) => {
                 return Err("a service on DynamoDB needs a secret: set `SINGLET_SECRET` or `--secret-file`".to_owned());
             }
-            None => secret::create(place.folder())?,
+            None => secret::create_secret(place.folder())?,
         };
         let issuer = self.issuer.clone().or(file.issuer.take());
         let jwks = self.jwks.as_deref().or(file.jwks.as_deref());
@@ -526,7 +543,7 @@ impl Serve {
             secret,
             jwt_keys,
             jwt: JwtSettings { issuer },
-            rate: rate.as_deref().map(config::rate).transpose()?,
+            rate: rate.as_deref().map(config::parse_rate).transpose()?,
             is_proxied: !self.proxy.is_empty() || file.proxy.as_ref().is_some_and(|named| !named.is_empty()),
             read_only: self.read_only || file.read_only.unwrap_or_default(),
             adopt: self.adopt,
@@ -631,7 +648,7 @@ async fn until_its_end(beside: Option<impl Future<Output = bool>>) -> bool {
 fn say_opening(sources: &[Source], place: &Place) {
     use std::io::IsTerminal;
     if std::io::stderr().is_terminal() {
-        let systems = crate::table::counted(sources.len(), "system");
+        let systems = crate::table::counted_thing(sources.len(), "system");
         eprintln!("opening {systems}, data {} …", place.shown());
     }
 }
@@ -667,7 +684,7 @@ fn key_route(authorities: Option<&Path>) -> Result<KeyRoute, String> {
     let proxy = said(["HTTPS_PROXY", "https_proxy"]).or_else(|| said(["ALL_PROXY", "all_proxy"]));
     let without = said(["NO_PROXY", "no_proxy"]).unwrap_or_default();
     Ok(match proxy {
-        Some(proxy) => route.through(&proxy, &without),
+        Some(proxy) => route.through_proxy(&proxy, &without),
         None => route,
     })
 }
@@ -677,13 +694,13 @@ impl Deployment {
     async fn system(&self, source: &Source, model: Model, is_first: bool) -> Result<System, String> {
         let own = self.settings.iter().filter(|(system, ..)| *system == model.name);
         let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
-        let settings = crate::store::settings(&model, &given)?;
+        let settings = crate::store::parse_settings(&model, &given)?;
         let prefix = if self.at_root {
             String::new()
         } else {
             format!("/{}", model.name)
         };
-        let sample = source.sample()?;
+        let sample = source.sample_rows()?;
         let wanted = opening::Wanted {
             used_for: match (self.adopt, self.read_only) {
                 (true, _) => TableUse::Adopting,
@@ -693,7 +710,7 @@ impl Deployment {
             makes_indexes: is_first,
             sample: sample.as_deref().filter(|_| source.fills_tables()),
         };
-        let engine = opening::open(&self.place, &self.store, model, settings, &self.secret, wanted).await?;
+        let engine = opening::open_engine(&self.place, &self.store, model, settings, &self.secret, wanted).await?;
         self.system_of(engine, prefix, sample)
     }
 
@@ -733,7 +750,7 @@ impl Deployment {
         Ok(if known {
             keys
         } else {
-            ApiKeys::local(&self.secret, &model.name, &model.callers.roles)
+            ApiKeys::local_keys(&self.secret, &model.name, &model.callers.roles)
         })
     }
 

@@ -11,11 +11,11 @@ use singlet_runtime::{Attributes, put_claim};
 use singlet_values as values;
 
 use super::serve::{DATA_FOLDER, bundled, secret};
-use crate::model::{self, fail};
+use crate::model::{self, fail_command};
 use crate::place::Place;
 use crate::private_file::Readers;
 use crate::request;
-use crate::store::now;
+use crate::store::now_millis;
 
 /// Make a signed token or an API key for a service on this machine.
 ///
@@ -56,7 +56,7 @@ impl Token {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
         match self.token() {
-            Ok(token) => super::print(&format!("{token}\n")),
+            Ok(token) => super::print_text(&format!("{token}\n")),
             Err(code) => code,
         }
     }
@@ -68,16 +68,16 @@ impl Token {
             true => Readers::Others,
             false => Readers::OwnerAlone,
         };
-        let folder = self.data_folder().map_err(|reason| fail(&reason))?;
-        let secret = secret::find(
+        let folder = self.data_folder().map_err(|reason| fail_command(&reason))?;
+        let secret = secret::find_secret(
             self.secret_file.as_deref(),
             given.as_deref(),
             folder.as_deref(),
             readers,
         )
-        .map_err(|reason| fail(&reason))?;
+        .map_err(|reason| fail_command(&reason))?;
         let Some(secret) = secret else {
-            return Err(fail(&match folder {
+            return Err(fail_command(&match folder {
                 Some(folder) => format!(
                     "there is no secret in `{}`: run `singlet serve` here once, give the same `--store` as the service (`--store embedded:DIR`), or set `SINGLET_SECRET` or `--secret-file`",
                     folder.display()
@@ -85,17 +85,17 @@ impl Token {
                 None => "a service without a folder keeps no secret: start it with `SINGLET_SECRET` or `--secret-file`, and give the same here".to_owned(),
             }));
         };
-        let claims = request::claims(&model.callers, &self.claims).map_err(|reason| fail(&reason))?;
+        let claims = request::parse_claims(&model.callers, &self.claims).map_err(|reason| fail_command(&reason))?;
         if model.callers.api_key_header.is_some() && model.callers.claims.is_empty() {
             let role = claims.get("role").and_then(Value::as_str).ok_or_else(|| {
-                fail(&format!(
+                fail_command(&format!(
                     "an API key has a role: `--claim role={}`",
                     model.callers.roles.join("|")
                 ))
             })?;
             if !model.callers.roles.iter().any(|known| known == role) {
                 let known = model.callers.roles.join("`, `");
-                return Err(fail(&format!(
+                return Err(fail_command(&format!(
                     "`{}` has no role `{role}`; there are `{known}`",
                     model.name
                 )));
@@ -105,10 +105,12 @@ impl Token {
         let token = LocalToken {
             audience: model.callers.audience.clone(),
             issuer: self.issuer.clone(),
-            claims: self.named(&model, claims).map_err(|reason| fail(&reason))?,
-            expires: self.end().map_err(|reason| fail(&reason))?,
+            claims: self.named(&model, claims).map_err(|reason| fail_command(&reason))?,
+            expires: self.end().map_err(|reason| fail_command(&reason))?,
         };
-        token.sign(&secret).map_err(|error| fail(&error.to_string()))
+        token
+            .sign_token(&secret)
+            .map_err(|error| fail_command(&error.to_string()))
     }
 
     /// Where the service keeps its secret; nowhere, where it has no folder.
@@ -121,14 +123,14 @@ impl Token {
     }
 
     fn model(&self) -> Result<Model, ExitCode> {
-        match bundled::named(&self.system) {
+        match bundled::bundled_system(&self.system) {
             Some(system) if !Path::new(&self.system).is_file() => {
                 let source = singlet_model::Source::new(system.name, system.model);
-                singlet_model::load(&source)
+                singlet_model::load_source(&source)
                     .model
-                    .ok_or_else(|| fail("this is no model"))
+                    .ok_or_else(|| fail_command("this is no model"))
             }
-            _ => model::load(Path::new(&self.system)),
+            _ => model::load_model(Path::new(&self.system)),
         }
     }
 
@@ -139,7 +141,7 @@ impl Token {
             Some(id) => {
                 claims.insert("id".to_owned(), Value::S(id.clone()));
             }
-            None if model.callers.claim("id").is_some() => {
+            None if model.callers.claim_named("id").is_some() => {
                 return Err("a token says who calls: `--as ID`".to_owned());
             }
             None => {}
@@ -148,7 +150,7 @@ impl Token {
         for (name, value) in &claims {
             let claim = model
                 .callers
-                .claim(name)
+                .claim_named(name)
                 .ok_or_else(|| format!("`{}` knows no claim `{name}`", model.name))?;
             put_claim(claim, value, &mut token);
         }
@@ -156,8 +158,8 @@ impl Token {
     }
 
     fn end(&self) -> Result<i64, String> {
-        let duration = values::duration(&self.expires).filter(|duration| duration.months() == 0);
+        let duration = values::parse_duration(&self.expires).filter(|duration| duration.months() == 0);
         let duration = duration.ok_or_else(|| format!("`{}` is no duration: write `12h` or `30d`", self.expires))?;
-        Ok((now() + duration.millis()) / 1000)
+        Ok((now_millis() + duration.millis()) / 1000)
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Compact {
 impl Backup {
     /// Runs the command.
     pub(crate) fn run(self) -> ExitCode {
-        copied(&self.data, &self.to)
+        copy_folder(&self.data, &self.to)
     }
 }
 
@@ -43,11 +43,11 @@ impl Compact {
         let done = super::block_on(async {
             let done = done_in(&self.data, &Asked::Compact).await;
             done.map(|()| ExitCode::from(exit::CLEAN))
-                .map_err(|reason| model::fail(&reason))
+                .map_err(|reason| model::fail_command(&reason))
         });
         if done.is_ok() {
             let (before, after) = (megabytes(before), megabytes(bytes_in(&self.data)));
-            super::print(&format!(
+            super::print_text(&format!(
                 "{}: {before} MB before, {after} MB now\n",
                 self.data.display()
             ));
@@ -57,14 +57,15 @@ impl Compact {
 }
 
 /// Copies all of the data of a folder to one without data.
-pub(super) fn copied(from: &Path, to: &Path) -> ExitCode {
+pub(super) fn copy_folder(from: &Path, to: &Path) -> ExitCode {
     let done = super::block_on(async {
         // A service that makes the copy has another folder to work in.
-        let absolute = std::path::absolute(to).map_err(|error| model::fail(&format!("`{}`: {error}", to.display())))?;
+        let absolute =
+            std::path::absolute(to).map_err(|error| model::fail_command(&format!("`{}`: {error}", to.display())))?;
         let done = done_in(from, &Asked::Backup(absolute)).await;
-        done.map_err(|reason| model::fail(&reason))?;
+        done.map_err(|reason| model::fail_command(&reason))?;
         let written = format!("{}: {} MB written\n", to.display(), megabytes(bytes_in(to)));
-        Ok(super::print(&written))
+        Ok(super::print_text(&written))
     });
     done.unwrap_or_else(|code| code)
 }

@@ -93,10 +93,11 @@ impl Verify {
     }
 
     fn verify(self) -> Result<ExitCode, ExitCode> {
-        let place = self.place().map_err(|reason| model::fail(&reason))?;
-        let loaded = model::load(&self.model)?;
-        self.check_names(&loaded).map_err(|reason| model::fail(&reason))?;
-        let settings = self.settings(&loaded).map_err(|reason| model::fail(&reason))?;
+        let place = self.place().map_err(|reason| model::fail_command(&reason))?;
+        let loaded = model::load_model(&self.model)?;
+        self.check_names(&loaded)
+            .map_err(|reason| model::fail_command(&reason))?;
+        let settings = self.settings(&loaded).map_err(|reason| model::fail_command(&reason))?;
         let model = Arc::new(loaded);
         let scenarios = match self.scenario_file() {
             Some(path) => Some(self.play(&path, &model)?),
@@ -107,19 +108,20 @@ impl Verify {
             _ => Some(self.draw(&model, &settings, &place)?),
         };
         if let (Some(path), Some((_, outcome))) = (&self.write_skeletons, &scenarios) {
-            let text = skeletons::text(&model, outcome);
+            let text = skeletons::skeleton_text(&model, outcome);
             std::fs::write(path, text)
-                .map_err(|error| model::fail(&format!("`{}` cannot be written: {error}", path.display())))?;
+                .map_err(|error| model::fail_command(&format!("`{}` cannot be written: {error}", path.display())))?;
         }
         let shown = match self.format {
             OutcomeFormat::Text => self.as_text(&model, scenarios.as_ref(), report.as_ref()),
             OutcomeFormat::Json => self.as_json(&model, scenarios.as_ref(), report.as_ref()),
-            OutcomeFormat::Junit => junit::suites(&model.name, scenarios.as_ref(), report.as_ref(), &|finding| {
+            OutcomeFormat::Junit => junit::junit_suites(&model.name, scenarios.as_ref(), report.as_ref(), &|finding| {
                 self.again(finding)
             }),
         };
-        let code = super::print(&shown);
-        let covered = |(_, outcome): &Scenarios| !self.require_coverage || outcome.coverage.missing().next().is_none();
+        let code = super::print_text(&shown);
+        let covered =
+            |(_, outcome): &Scenarios| !self.require_coverage || outcome.coverage.missing_targets().next().is_none();
         let good = is_passed(scenarios.as_ref(), report.as_ref()) && scenarios.iter().all(covered);
         Ok(if good { code } else { ExitCode::from(exit::FINDINGS) })
     }
@@ -137,7 +139,7 @@ impl Verify {
 
     fn check_names(&self, model: &Model) -> Result<(), String> {
         for name in &self.only {
-            crate::request::named(model, name)?;
+            crate::request::named_operation(model, name)?;
         }
         if self.write_skeletons.is_some() && self.scenario_file().is_none() {
             return Err(
@@ -183,11 +185,14 @@ impl Verify {
         let (source, file) = self.read(path, model)?;
         let mut played = None;
         super::block_on(async {
-            played = Some(singlet_scenario::run(&file, Arc::clone(model)).await);
+            played = Some(singlet_scenario::play_scenarios(&file, Arc::clone(model)).await);
             Ok(ExitCode::SUCCESS)
         })?;
-        let outcome = played.ok_or_else(|| model::fail("the scenarios were not played"))?;
-        Ok((source, outcome.map_err(|error| model::fail(&error.to_string()))?))
+        let outcome = played.ok_or_else(|| model::fail_command("the scenarios were not played"))?;
+        Ok((
+            source,
+            outcome.map_err(|error| model::fail_command(&error.to_string()))?,
+        ))
     }
 
     /// Tries every operation in drawn cases.
@@ -198,7 +203,7 @@ impl Verify {
             let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop));
             let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
         }
-        let bar = drawn::bar(model, &self.only, self.cases);
+        let bar = drawn::case_bar(model, &self.only, self.cases);
         let progress = |_: &str, _: probe::Kind, cases: usize| bar.inc(cases as u64);
         let options = Options {
             only: &self.only,
@@ -213,9 +218,9 @@ impl Verify {
             ..Options::new(self.seed, self.cases)
         };
         let subjects = subjects::Subjects::new(place.clone(), &self.model, settings.clone());
-        let report = subjects.run(|make| probe::run(model, settings, make, &options));
+        let report = subjects.run(|make| probe::run_probe(model, settings, make, &options));
         bar.finish_and_clear();
-        report.map_err(|reason| model::fail(&reason))
+        report.map_err(|reason| model::fail_command(&reason))
     }
 
     /// The command that shows a finding again.
@@ -261,11 +266,11 @@ impl Verify {
     }
 
     fn read(&self, path: &Path, model: &Model) -> Result<(Source, File), ExitCode> {
-        let bytes = source::read(path).map_err(|reason| model::fail(&reason))?;
-        let decoded = singlet_model::decode(&path.display().to_string(), bytes);
+        let bytes = source::read_source(path).map_err(|reason| model::fail_command(&reason))?;
+        let decoded = singlet_model::decode_source(&path.display().to_string(), bytes);
         let source = decoded.map_err(|invalid| self.refuse(&invalid.0, &[invalid.1]))?;
         let mut found = Diagnostics::default();
-        let file = singlet_scenario::read(&source, model, &mut found);
+        let file = singlet_scenario::read_scenarios(&source, model, &mut found);
         match file.filter(|_| !found.has_errors()) {
             Some(file) => Ok((source, file)),
             None => Err(self.refuse(&source, &found.into_sorted())),
@@ -277,25 +282,25 @@ impl Verify {
         let shown = match self.format {
             OutcomeFormat::Text => findings
                 .iter()
-                .map(|finding| played::snippet(source, finding))
+                .map(|finding| played::finding_snippet(source, finding))
                 .collect(),
             OutcomeFormat::Json => {
                 let mistakes: Vec<Json> = findings
                     .iter()
-                    .map(|finding| played::located(source, finding))
+                    .map(|finding| played::located_finding(source, finding))
                     .collect();
                 format!("{:#}\n", json!({"passed": false, "mistakes": mistakes}))
             }
-            OutcomeFormat::Junit => junit::mistakes(source, findings),
+            OutcomeFormat::Junit => junit::junit_mistakes(source, findings),
         };
-        super::print(&shown);
+        super::print_text(&shown);
         ExitCode::from(exit::FINDINGS)
     }
 }
 
 fn is_passed(scenarios: Option<&Scenarios>, report: Option<&Report>) -> bool {
-    scenarios.is_none_or(|(_, outcome)| played::passed(outcome))
-        && report.is_none_or(|report| report.findings().next().is_none())
+    scenarios.is_none_or(|(_, outcome)| played::is_passed(outcome))
+        && report.is_none_or(|report| report.all_findings().next().is_none())
 }
 
 fn counted(count: usize, word: &str) -> String {

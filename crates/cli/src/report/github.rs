@@ -2,14 +2,14 @@
 
 use singlet_model::Severity;
 
-use super::{Report, place};
+use super::{Report, finding_place};
 
 /// One line for each finding.
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render_github(report: &Report) -> String {
     report
-        .findings()
+        .located_findings()
         .map(|(source, finding)| {
-            let (start, end) = place(source, finding);
+            let (start, end) = finding_place(source, finding);
             let command = match finding.rule.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",

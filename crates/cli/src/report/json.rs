@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Report, place};
+use super::{Report, finding_place};
 
 #[derive(Serialize)]
 struct Finding<'a> {
@@ -20,11 +20,11 @@ struct Finding<'a> {
 }
 
 /// The findings as a JSON list.
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render_json(report: &Report) -> String {
     let findings: Vec<Finding<'_>> = report
-        .findings()
+        .located_findings()
         .map(|(source, finding)| {
-            let (start, end) = place(source, finding);
+            let (start, end) = finding_place(source, finding);
             Finding {
                 code: finding.rule.code,
                 name: finding.rule.name,

@@ -15,7 +15,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Adds a file and its findings.
-    pub(crate) fn add(&mut self, file: (Source, Vec<Diagnostic>)) {
+    pub(crate) fn add_file(&mut self, file: (Source, Vec<Diagnostic>)) {
         self.files.push(file);
     }
 
@@ -25,7 +25,7 @@ impl Report {
     }
 
     /// Every finding with its file.
-    pub(crate) fn findings(&self) -> impl Iterator<Item = (&Source, &Diagnostic)> {
+    pub(crate) fn located_findings(&self) -> impl Iterator<Item = (&Source, &Diagnostic)> {
         self.files
             .iter()
             .flat_map(|(source, findings)| findings.iter().map(move |finding| (source, finding)))
@@ -33,13 +33,16 @@ impl Report {
 
     /// How many findings have that weight.
     pub(crate) fn count(&self, severity: Severity) -> usize {
-        self.findings()
+        self.located_findings()
             .filter(|(_, finding)| finding.rule.severity == severity)
             .count()
     }
 }
 
 /// Where a finding begins and ends, as people count.
-pub(crate) fn place(source: &Source, finding: &Diagnostic) -> (Position, Position) {
-    (source.position(finding.span.start), source.position(finding.span.end))
+pub(crate) fn finding_place(source: &Source, finding: &Diagnostic) -> (Position, Position) {
+    (
+        source.position_at(finding.span.start),
+        source.position_at(finding.span.end),
+    )
 }

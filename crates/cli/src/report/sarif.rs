@@ -3,23 +3,23 @@
 use serde_json::{Value, json};
 use singlet_model::{Diagnostic, Severity, Source};
 
-use super::{Report, place};
+use super::{Report, finding_place};
 
 /// A whole SARIF log.
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render_sarif(report: &Report) -> String {
     let rules: Vec<Value> = singlet_lint::all_rules()
         .map(|rule| {
             json!({
                 "id": rule.code,
                 "name": rule.name,
-                "shortDescription": {"text": rule.summary()},
-                "help": {"text": singlet_lint::page(rule), "markdown": singlet_lint::page(rule)},
+                "shortDescription": {"text": rule.page_summary()},
+                "help": {"text": singlet_lint::rule_page(rule), "markdown": singlet_lint::rule_page(rule)},
                 "defaultConfiguration": {"level": level(rule.severity)},
             })
         })
         .collect();
     let results: Vec<Value> = report
-        .findings()
+        .located_findings()
         .map(|(source, finding)| result(source, finding))
         .collect();
     let log = json!({
@@ -35,7 +35,7 @@ pub(crate) fn render(report: &Report) -> String {
 }
 
 fn result(source: &Source, finding: &Diagnostic) -> Value {
-    let (start, end) = place(source, finding);
+    let (start, end) = finding_place(source, finding);
     let text = match &finding.help {
         Some(help) => format!("{}\nhelp: {help}", finding.message),
         None => finding.message.clone(),

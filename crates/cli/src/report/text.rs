@@ -4,16 +4,16 @@ use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use singlet_model::{Diagnostic, Severity, Source, Span};
 
 use super::Report;
-use crate::commands::check::files;
+use crate::commands::check::files_in_words;
 
 /// All findings and a closing line.
-pub(crate) fn render(report: &Report, coloured: bool, hints: bool) -> String {
+pub(crate) fn render_text(report: &Report, coloured: bool, hints: bool) -> String {
     let renderer = match coloured {
         true => Renderer::styled(),
         false => Renderer::plain(),
     };
     let mut text = String::new();
-    for (source, finding) in report.findings() {
+    for (source, finding) in report.located_findings() {
         if hints || finding.rule.severity > Severity::Hint {
             text.push_str(&one(source, finding, &renderer));
             text.push_str("\n\n");
@@ -26,7 +26,7 @@ pub(crate) fn render(report: &Report, coloured: bool, hints: bool) -> String {
 }
 
 /// One finding, without colour.
-pub(crate) fn finding(source: &Source, finding: &Diagnostic) -> String {
+pub(crate) fn finding_text(source: &Source, finding: &Diagnostic) -> String {
     one(source, finding, &Renderer::plain())
 }
 
@@ -90,7 +90,7 @@ impl<'a> Window<'a> {
         Window {
             text: text.get(start..end).unwrap_or_default(),
             start,
-            first_line: source.position(u32::try_from(start).unwrap_or(u32::MAX)).line,
+            first_line: source.position_at(u32::try_from(start).unwrap_or(u32::MAX)).line,
         }
     }
 
@@ -102,7 +102,7 @@ impl<'a> Window<'a> {
 
     fn whole_range(&self, span: Span) -> std::ops::Range<usize> {
         let within = |offset: usize| offset.saturating_sub(self.start).min(self.text.len());
-        let range = span.range();
+        let range = span.text_range();
         within(range.start)..within(range.end)
     }
 
@@ -138,5 +138,9 @@ fn closing(report: &Report, hints: bool) -> String {
         let how = if hints { "" } else { " (show with --hints)" };
         counts.push(format!("{}{how}", counted(hint_count, "hint")));
     }
-    format!("{} checked: {}\n", files(report.file_count()), counts.join(", "))
+    format!(
+        "{} checked: {}\n",
+        files_in_words(report.file_count()),
+        counts.join(", ")
+    )
 }

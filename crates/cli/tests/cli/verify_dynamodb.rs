@@ -65,7 +65,7 @@ impl Somewhere {
         let settings = Settings {
             attempt_timeout: DEADLINE,
             operation_timeout: 2 * DEADLINE,
-            ..Settings::local(&endpoint.url)
+            ..Settings::local_endpoint(&endpoint.url)
         };
         let store = runtime.block_on(DynamoDbStore::connect(&settings)).unwrap();
         let folder = Folder::new(name);

@@ -334,8 +334,8 @@ fn put(data: &Path, changes: Vec<(Vec<u8>, Option<Vec<u8>>)>) {
     let work = space.commit(move |draft| {
         for (key, value) in changes {
             match value {
-                Some(value) => draft.put(key, value)?,
-                None => draft.delete(key)?,
+                Some(value) => draft.put_row(key, value)?,
+                None => draft.delete_row(key)?,
             }
         }
         Ok::<_, singlet_keyspace::Error>(())

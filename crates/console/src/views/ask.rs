@@ -22,10 +22,10 @@ use singlet_runtime::{Attributes, Precondition, Request, WriteRequest, range_tex
 use singlet_store::{Consumed, GetRequest, Store};
 
 use super::engine_on;
-use super::outcome::{refusal, rows_in, value_json};
+use super::outcome::{refusal_json, rows_in, value_json};
 use super::rows::Shown;
 use crate::answer::ConsoleError;
-use crate::arguments::{CallerAsked, arguments, is_json};
+use crate::arguments::{CallerAsked, is_json, typed_arguments};
 use crate::noting_store::{Notes, NotingStore};
 use crate::routes::Asking;
 use crate::typed_json::{consumed_json, read_units, typed_map};
@@ -66,7 +66,7 @@ pub(crate) struct Asked {
 }
 
 /// Every form: `{callers, operations}`.
-pub(super) fn operations(asking: &Asking<'_>) -> Json {
+pub(super) fn operation_forms(asking: &Asking<'_>) -> Json {
     let model = asking.system.model();
     let callers = &model.callers;
     let claims = callers.claim_types();
@@ -137,7 +137,7 @@ fn argument_json(model: &Model, argument: &Argument) -> Json {
         "name": argument.name,
         "type": argument.ty.to_string(),
         "json": is_json(&argument.ty),
-        "members": argument.ty.members(),
+        "members": argument.ty.enum_members(),
         "isBool": matches!(argument.ty, singlet_model::types::Type::Bool),
         "optional": argument.optional || argument.default.is_some(),
         "default": argument.default.as_ref().map(|default| expression_in(&model.catalog, default)),
@@ -145,25 +145,25 @@ fn argument_json(model: &Model, argument: &Argument) -> Json {
 }
 
 /// Runs a read, with its plan beside the answer.
-pub(super) async fn read(asking: &Asking<'_>, asked: Asked) -> Result<Json, ConsoleError> {
+pub(super) async fn ask_read(asking: &Asking<'_>, asked: Asked) -> Result<Json, ConsoleError> {
     let model = Arc::clone(asking.system.model());
     let read = model.reads.iter().find(|read| read.name == asked.name);
-    let read = read.ok_or_else(|| ConsoleError::missing(format!("there is no read `{}`", asked.name)))?;
+    let read = read.ok_or_else(|| ConsoleError::not_there(format!("there is no read `{}`", asked.name)))?;
     let now = asked.now.unwrap_or_else(|| asking.service.now());
     let request = Request {
-        args: arguments(&read.name, &read.args, &asked.args, &asked.json)?,
-        caller: asked.caller.caller(&model.callers)?,
+        args: typed_arguments(&read.name, &read.args, &asked.args, &asked.json)?,
+        caller: asked.caller.asked_caller(&model.callers)?,
         limit: asked.limit,
         cursor: asked.cursor.clone().filter(|cursor| !cursor.is_empty()),
         now,
     };
-    asking.log("read", &read.name);
+    asking.log_action("read", &read.name);
     let store = NotingStore::new(&asking.system.engine, asked.record);
     let engine = engine_on(asking, Arc::clone(&store) as Arc<dyn Store>);
     let started = Instant::now();
     let outcome = engine.read(&read.name, &request).await;
     let outcome = outcome.map_err(|error| problem_of_read(&asking.system, &read.name, error, &asking.request_id));
-    let notes = std::mem::take(&mut *store.notes());
+    let notes = std::mem::take(&mut *store.lock_notes());
     let mut consumed = Consumed::default();
     for call in &notes.calls {
         consumed += call.consumed.clone();
@@ -177,16 +177,16 @@ pub(super) async fn read(asking: &Asking<'_>, asked: Asked) -> Result<Json, Cons
             "next": answer.next,
             "returned": rows_in(answer.value.as_ref()),
         }),
-        Err(problem) => json!({"refusal": refusal(problem), "status": status}),
+        Err(problem) => json!({"refusal": refusal_json(problem), "status": status}),
     };
     let looked: usize = notes.calls.iter().map(|call| call.looked).sum();
-    insert(&mut answer, "now", json!(now));
-    insert(&mut answer, "looked", json!(looked));
-    insert(&mut answer, "consumed", consumed_json(&consumed));
-    insert(&mut answer, "calls", calls_json(&notes));
-    insert(&mut answer, "plan", plan(asking, &model, read, &request));
+    insert_member(&mut answer, "now", json!(now));
+    insert_member(&mut answer, "looked", json!(looked));
+    insert_member(&mut answer, "consumed", consumed_json(&consumed));
+    insert_member(&mut answer, "calls", calls_json(&notes));
+    insert_member(&mut answer, "plan", plan(asking, &model, read, &request));
     if asked.record {
-        insert(&mut answer, "met", met(&model, &notes));
+        insert_member(&mut answer, "met", met(&model, &notes));
     }
     Ok(answer)
 }
@@ -208,7 +208,7 @@ fn plan(asking: &Asking<'_>, model: &Model, read: &Read, request: &Request) -> J
             "ranges": preview.ranges.iter().map(range_text).collect::<Vec<_>>(),
         })
     });
-    let predicted = previewed.combination.requests.iter().map(|cost| cost.formula());
+    let predicted = previewed.combination.requests.iter().map(|cost| cost.formula_text());
     json!({
         "combination": own,
         "asked": asked.collect::<Vec<_>>(),
@@ -218,7 +218,7 @@ fn plan(asking: &Asking<'_>, model: &Model, read: &Read, request: &Request) -> J
 
 fn calls_json(notes: &Notes) -> Json {
     let calls = notes.calls.iter().map(|call| {
-        let units = call.consumed.total();
+        let units = call.consumed.total_units();
         json!({
             "call": call.call,
             "index": call.index,
@@ -245,20 +245,21 @@ pub(super) fn write_request(
     };
     let mut headers = HeaderMap::new();
     if let Some(key) = given(&asked.key) {
-        let key = HeaderValue::from_str(&key).map_err(|_| ConsoleError::invalid("a key is one line of text"))?;
+        let key =
+            HeaderValue::from_str(&key).map_err(|_| ConsoleError::invalid_request("a key is one line of text"))?;
         headers.insert(etag::IDEMPOTENCY_KEY, key);
     }
     if let Some(version) = given(&asked.version) {
         let number = version.parse::<Number>();
         let tag = number.ok().and_then(etag::version_tag);
-        let tag = tag.ok_or_else(|| ConsoleError::invalid("a version is a number"))?;
+        let tag = tag.ok_or_else(|| ConsoleError::invalid_request("a version is a number"))?;
         headers.insert(header::IF_MATCH, tag);
     }
-    let args = arguments(&write.name, &write.args, &asked.args, &asked.json)?;
-    let caller = asked.caller.caller(&asking.system.model().callers)?;
+    let args = typed_arguments(&write.name, &write.args, &asked.args, &asked.json)?;
+    let caller = asked.caller.asked_caller(&asking.system.model().callers)?;
     let now = asked.now.unwrap_or_else(|| asking.service.now());
     // In the order of the service: who may ask at all, what is missing, and only then what the headers say.
-    if let Err(error) = asking.system.engine.admits(&write.name, &caller, now) {
+    if let Err(error) = asking.system.engine.admits_caller(&write.name, &caller, now) {
         return Ok(Err(problem_of(&asking.system, &write.name, error, &asking.request_id)));
     }
     let is_needed = |argument: &Argument| !argument.optional && argument.default.is_none();
@@ -285,15 +286,15 @@ pub(super) fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write,
         .writes
         .iter()
         .find(|write| write.name == name && !write.is_uncalled());
-    write.ok_or_else(|| ConsoleError::missing(format!("there is no write `{name}` to call")))
+    write.ok_or_else(|| ConsoleError::not_there(format!("there is no write `{name}` to call")))
 }
 
 /// Does a write. It is done to its end though the browser leaves.
-pub(super) async fn write(asking: &Asking<'_>, asked: Asked) -> Result<Json, ConsoleError> {
+pub(super) async fn ask_write(asking: &Asking<'_>, asked: Asked) -> Result<Json, ConsoleError> {
     let model = Arc::clone(asking.system.model());
     let write = write_named(&model, &asked.name)?;
     let request = write_request(asking, write, &asked)?;
-    asking.log("write", &write.name);
+    asking.log_action("write", &write.name);
     let store = NotingStore::new(&asking.system.engine, asked.record);
     let engine = engine_on(asking, Arc::clone(&store) as Arc<dyn Store>);
     let now = asked_instant(asking, &request, &asked);
@@ -313,7 +314,7 @@ pub(super) async fn write(asking: &Asking<'_>, asked: Asked) -> Result<Json, Con
         }
         Err(problem) => Err(problem),
     };
-    let notes = std::mem::take(&mut *store.notes());
+    let notes = std::mem::take(&mut *store.lock_notes());
     let (status, consumed) = match &outcome {
         Ok(written) => (written.status, written.consumed.clone()),
         Err(problem) => (problem.status.as_u16(), Consumed::default()),
@@ -338,11 +339,11 @@ pub(super) async fn write(asking: &Asking<'_>, asked: Asked) -> Result<Json, Con
         }
     }
     let mut answer = written_json(&outcome);
-    insert(&mut answer, "now", json!(now));
-    insert(&mut answer, "changes", json!(changes));
-    insert(&mut answer, "calls", calls_json(&notes));
+    insert_member(&mut answer, "now", json!(now));
+    insert_member(&mut answer, "changes", json!(changes));
+    insert_member(&mut answer, "calls", calls_json(&notes));
     if asked.record {
-        insert(&mut answer, "met", met(&model, &notes));
+        insert_member(&mut answer, "met", met(&model, &notes));
     }
     Ok(answer)
 }
@@ -365,7 +366,7 @@ pub(super) fn written_json(outcome: &Result<singlet_runtime::Written, Problem>) 
             "replayed": written.replayed,
             "consumed": consumed_json(&written.consumed),
         }),
-        Err(problem) => json!({"status": problem.status.as_u16(), "refusal": refusal(problem)}),
+        Err(problem) => json!({"status": problem.status.as_u16(), "refusal": refusal_json(problem)}),
     }
 }
 
@@ -406,11 +407,11 @@ fn note_metrics(asking: &Asking<'_>, name: &str, status: u16, started: Instant, 
     asking
         .service
         .metrics()
-        .answered(&of, status, started.elapsed(), consumed, None);
+        .count_answer(&of, status, started.elapsed(), consumed, None);
 }
 
 /// Adds a member to an object.
-pub(super) fn insert(json: &mut Json, name: &str, value: Json) {
+pub(super) fn insert_member(json: &mut Json, name: &str, value: Json) {
     if let Some(object) = json.as_object_mut() {
         object.insert(name.to_owned(), value);
     }

@@ -76,14 +76,14 @@ pub(crate) struct ChangesAsked {
 fn source_of(asking: &Asking<'_>) -> Result<Arc<dyn ChangeSource>, ConsoleError> {
     match asking.system.model().table.stream {
         Some(_) => Ok(Arc::new(Arc::clone(asking.system.engine.store()))),
-        None => Err(ConsoleError::missing(
+        None => Err(ConsoleError::not_there(
             "the table has no stream: say `stream: both_images` under `table` of the model",
         )),
     }
 }
 
 /// The next changes, waited for: `{reader, changes}`.
-pub(super) async fn page(asking: &Asking<'_>, asked: ChangesAsked) -> Result<Json, ConsoleError> {
+pub(super) async fn changes_page(asking: &Asking<'_>, asked: ChangesAsked) -> Result<Json, ConsoleError> {
     let source = source_of(asking)?;
     let (number, reader) = match asked.reader {
         Some(number) => {
@@ -93,7 +93,7 @@ pub(super) async fn page(asking: &Asking<'_>, asked: ChangesAsked) -> Result<Jso
                 .find(number, asking.operator, &asking.system.name);
             (
                 number,
-                found.ok_or_else(|| ConsoleError::missing("this reading has ended; begin again"))?,
+                found.ok_or_else(|| ConsoleError::not_there("this reading has ended; begin again"))?,
             )
         }
         None => {
@@ -137,7 +137,7 @@ fn told_json(told: &Told) -> Json {
             "key": typed_map(&change.key),
             "before": change.before.as_ref().map(typed_map),
             "after": change.after.as_ref().map(typed_map),
-            "differing": change.differing(),
+            "differing": change.differing_attributes(),
             "at": change.at_text(),
             "by": change.by,
         }),
@@ -149,13 +149,13 @@ fn told_json(told: &Told) -> Json {
 }
 
 /// Who follows, how far they are, and what is parked.
-pub(super) async fn followers(asking: &Asking<'_>) -> Result<Json, ConsoleError> {
+pub(super) async fn followers_view(asking: &Asking<'_>) -> Result<Json, ConsoleError> {
     let source = source_of(asking)?;
     let model = asking.system.model();
     let followers = Followers::new(Arc::clone(model), Arc::clone(&source));
     let mut all = Vec::new();
     for name in followers.names().await? {
-        let Some(noted) = followers.noted(&name).await? else {
+        let Some(noted) = followers.noted_of(&name).await? else {
             continue;
         };
         let mut reader = ChangeReader::new(Arc::clone(model), Arc::clone(&source), noted.position.clone());
@@ -183,7 +183,7 @@ pub(super) async fn followers(asking: &Asking<'_>) -> Result<Json, ConsoleError>
             "gaps": noted.gaps.len(),
         }));
     }
-    let parked = ParkedChanges::new(followers).list().await?;
+    let parked = ParkedChanges::new(followers).list_parked().await?;
     let parked = parked.iter().map(|one| {
         json!({
             "write": one.write,
@@ -209,15 +209,17 @@ pub(crate) struct OrderAsked {
 }
 
 /// Has a parked change tried again, or left out for good.
-pub(super) async fn order(asking: &Asking<'_>, asked: OrderAsked) -> Result<Json, ConsoleError> {
+pub(super) async fn order_parked(asking: &Asking<'_>, asked: OrderAsked) -> Result<Json, ConsoleError> {
     let order = match asked.order.as_str() {
         "retry" => ParkedOrder::Retry,
         "discard" => ParkedOrder::Discard,
-        _ => return Err(ConsoleError::invalid("an order is `retry` or `discard`")),
+        _ => return Err(ConsoleError::invalid_request("an order is `retry` or `discard`")),
     };
     let source = source_of(asking)?;
-    asking.log(&asked.order, &asked.change);
+    asking.log_action(&asked.order, &asked.change);
     let followers = Followers::new(Arc::clone(asking.system.model()), source);
-    let ordered = ParkedChanges::new(followers).order(order, Some(&asked.change)).await?;
+    let ordered = ParkedChanges::new(followers)
+        .order_parked(order, Some(&asked.change))
+        .await?;
     Ok(json!({"ordered": ordered}))
 }

@@ -9,18 +9,18 @@ use crate::routes::Asking;
 const REGION: &str = "us-east-1";
 
 /// `{report, consumed}`; no report where nothing is estimated.
-pub(super) fn cost(asking: &Asking<'_>) -> Json {
+pub(super) fn cost_view(asking: &Asking<'_>) -> Json {
     let model = asking.system.model();
     let estimated = model.estimates.iter().any(|estimate| estimate.rate.is_some());
     let report = region_prices(REGION).ok().filter(|_| estimated).map(|prices| {
         let operations = expected_operations(model);
         cost_report(model, &operations, &stored_bytes(model), &prices)
     });
-    let month = report.as_ref().and_then(|report| report.month());
+    let month = report.as_ref().and_then(|report| report.month_bill());
     json!({
         "report": report,
         "onDemand": month.map(|month| month.on_demand()),
-        "provisioned": month.map(|month| month.provisioned()),
+        "provisioned": month.map(|month| month.provisioned_total()),
         "consumed": consumed(&asking.service.metrics().text(), &asking.system.name),
     })
 }

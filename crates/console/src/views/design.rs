@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use axum::response::Response;
 use serde_json::{Value as Json, json};
-use singlet_document::{Drawings, document};
+use singlet_document::{Drawings, design_document};
 use singlet_model::Model;
 use singlet_model::model::{Attribute, Entity, Index, Projection, Stored};
 use singlet_plan::plan_json;
@@ -16,7 +16,7 @@ use crate::answer::{ConsoleError, text_response};
 use crate::routes::Asking;
 
 /// All of the design.
-pub(super) fn design(asking: &Asking<'_>) -> Json {
+pub(super) fn design_view(asking: &Asking<'_>) -> Json {
     let model = asking.system.model();
     let plans: Vec<_> = model.reads.iter().map(|read| plan_read(model, read)).collect();
     let drawings = asking.console.drawings.of(model);
@@ -28,7 +28,7 @@ pub(super) fn design(asking: &Asking<'_>) -> Json {
         "zone": model.zone,
         "table": table(model),
         "entities": model.entities.iter().map(|entity| entity_json(model, entity)).collect::<Vec<_>>(),
-        "places": key_map::places(model),
+        "places": key_map::key_places(model),
         "patterns": plan_json::reads_json(model, &plans).get("reads"),
         "meanings": meanings(model),
         "writes": plan_json::writes_json(model),
@@ -138,15 +138,15 @@ fn findings(asking: &Asking<'_>) -> Json {
 
 /// The findings of a text, hints included.
 pub(crate) fn findings_of(name: &str, bytes: Vec<u8>) -> Vec<Json> {
-    let (source, found) = match singlet_model::decode(name, bytes) {
+    let (source, found) = match singlet_model::decode_source(name, bytes) {
         Ok(source) => {
-            let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+            let found = singlet_lint::check_design(singlet_model::load_source(&source)).into_sorted();
             (source, found)
         }
         Err(invalid) => (invalid.0, vec![invalid.1]),
     };
     let findings = found.iter().map(|finding| {
-        let start = source.position(finding.span.start);
+        let start = source.position_at(finding.span.start);
         json!({
             "code": finding.rule.code,
             "name": finding.rule.name,
@@ -186,7 +186,7 @@ impl DrawnModels {
 
 /// The drawings of the design document: name and SVG.
 fn drawings(model: &Model) -> Vec<(String, String)> {
-    let drawings = document(model, Drawings::In("d".to_owned())).drawings;
+    let drawings = design_document(model, Drawings::In("d".to_owned())).drawings;
     let named = drawings.into_iter().map(|(path, svg)| {
         let name = path
             .rsplit('/')
@@ -215,8 +215,8 @@ fn unescaped(text: &str) -> String {
 }
 
 /// One drawing: `drawing/light/states-task`. It is painted for the light or the dark page, whichever the reader chose.
-pub(super) fn drawing(asking: &Asking<'_>, path: &str) -> Result<Response, ConsoleError> {
-    let missing = || ConsoleError::missing("there is no such drawing");
+pub(super) fn design_drawing(asking: &Asking<'_>, path: &str) -> Result<Response, ConsoleError> {
+    let missing = || ConsoleError::not_there("there is no such drawing");
     let rest = path.strip_prefix("drawing/").ok_or_else(missing)?;
     let (theme, name) = rest.split_once('/').ok_or_else(missing)?;
     let drawings = asking.console.drawings.of(asking.system.model());

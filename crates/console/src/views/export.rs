@@ -17,7 +17,7 @@ use crate::routes::Asking;
 const PAGE_ITEMS: u32 = 500;
 
 /// `export?entity=…&filter=…`: rows of an entity, or of all, mirrors and what the model keeps for itself left out.
-pub(super) fn lines(asking: &Asking<'_>, parts: &Parts) -> Result<Response, ConsoleError> {
+pub(super) fn export_lines(asking: &Asking<'_>, parts: &Parts) -> Result<Response, ConsoleError> {
     let mut asked = RowsAsked {
         limit: Some(PAGE_ITEMS),
         ..RowsAsked::default()
@@ -35,11 +35,11 @@ pub(super) fn lines(asking: &Asking<'_>, parts: &Parts) -> Result<Response, Cons
         match name {
             "entity" => asked.entity = Some(value).filter(|entity| !entity.is_empty()),
             "filter" => asked.filter = Some(value),
-            _ => return Err(ConsoleError::invalid(format!("`{name}` has no effect here"))),
+            _ => return Err(ConsoleError::invalid_request(format!("`{name}` has no effect here"))),
         }
     }
     let pages = Pages::of(asking.system.model(), &asked)?;
-    asking.log("export", asked.entity.as_deref().unwrap_or("all rows"));
+    asking.log_action("export", asked.entity.as_deref().unwrap_or("all rows"));
     let engine = Arc::clone(&asking.system.engine);
     let lines = stream::unfold(Some(pages), move |pages| {
         let engine = Arc::clone(&engine);

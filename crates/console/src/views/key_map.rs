@@ -12,7 +12,7 @@ use singlet_plan::show::expression_in;
 const EFFORT_STEPS_MAX: u64 = 20_000;
 
 /// The table, then each index: `{name, key, collections: [{shapes, entries}]}`.
-pub(super) fn places(model: &Model) -> Vec<Json> {
+pub(super) fn key_places(model: &Model) -> Vec<Json> {
     let paths: Vec<AccessPath<'_>> = model
         .entities
         .iter()
@@ -63,8 +63,8 @@ fn collections<'a>(paths: &[AccessPath<'a>]) -> Vec<Vec<AccessPath<'a>>> {
 fn may_meet(one: &AccessPath<'_>, other: &AccessPath<'_>) -> bool {
     let templates = |keys: &[KeyTemplate]| keys.iter().map(|key| key.template.clone()).collect::<Vec<Template>>();
     let verdict = collision_within(
-        &templates(one.partition()),
-        &templates(other.partition()),
+        &templates(one.partition_templates()),
+        &templates(other.partition_templates()),
         &Effort::new(EFFORT_STEPS_MAX),
     );
     // What was not decided is shown together: nobody is told that two stand apart who may not.
@@ -74,13 +74,13 @@ fn may_meet(one: &AccessPath<'_>, other: &AccessPath<'_>) -> bool {
 fn collection(model: &Model, paths: &[AccessPath<'_>]) -> Json {
     let mut shapes: Vec<String> = Vec::new();
     for path in paths {
-        let shape = texts(path.partition());
+        let shape = texts(path.partition_templates());
         if !shapes.contains(&shape) {
             shapes.push(shape);
         }
     }
     let mut entries: Vec<&AccessPath<'_>> = paths.iter().collect();
-    entries.sort_by_key(|path| texts(path.sort()));
+    entries.sort_by_key(|path| texts(path.sort_templates()));
     let mut names: Vec<&str> = paths.iter().map(|path| path.entity.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -102,8 +102,8 @@ fn entry(model: &Model, path: &AccessPath<'_>) -> Json {
     json!({
         "entity": path.entity.name,
         "mirrorOf": mirror.map(|of| &of.name),
-        "partition": texts(path.partition()),
-        "sort": texts(path.sort()),
+        "partition": texts(path.partition_templates()),
+        "sort": texts(path.sort_templates()),
         "when": path.choice.when.as_ref().map(|when| expression_in(&model.catalog, when)),
         "sparse": may_lack.map(|part| part.path.as_str()).collect::<Vec<_>>(),
     })

@@ -26,7 +26,7 @@ use crate::answer::{ConsoleError, json_response};
 use crate::routes::Asking;
 
 /// What the page shows before any view: the systems, and what may be done.
-pub(crate) fn session(console: &Console, service: &Service) -> Json {
+pub(crate) fn session_view(console: &Console, service: &Service) -> Json {
     let systems = service.systems();
     let systems = systems.iter().map(|system| {
         let model = system.model();
@@ -48,30 +48,30 @@ pub(crate) fn session(console: &Console, service: &Service) -> Json {
 }
 
 /// Answers for a view of a system.
-pub(crate) async fn answer(asking: &Asking<'_>, parts: &Parts, view: &str) -> Result<Response, ConsoleError> {
+pub(crate) async fn answer_view(asking: &Asking<'_>, parts: &Parts, view: &str) -> Result<Response, ConsoleError> {
     let shown = |json: Json| Ok(json_response(&json));
     match (view, &parts.method) {
-        ("design", &Method::GET) => shown(design::design(asking)),
-        ("rows", &Method::POST) => shown(rows::page(asking, asking.sent()?).await?),
-        ("row", &Method::POST) => shown(row_detail::detail(asking, asking.sent()?).await?),
-        ("export", &Method::GET) => export::lines(asking, parts),
-        ("operations", &Method::GET) => shown(ask::operations(asking)),
-        ("read", &Method::POST) => shown(ask::read(asking, asking.sent()?).await?),
-        ("dry-run", &Method::POST) => shown(dry_run::dry_run(asking, asking.sent()?).await?),
+        ("design", &Method::GET) => shown(design::design_view(asking)),
+        ("rows", &Method::POST) => shown(rows::rows_page(asking, asking.sent_body()?).await?),
+        ("row", &Method::POST) => shown(row_detail::row_detail(asking, asking.sent_body()?).await?),
+        ("export", &Method::GET) => export::export_lines(asking, parts),
+        ("operations", &Method::GET) => shown(ask::operation_forms(asking)),
+        ("read", &Method::POST) => shown(ask::ask_read(asking, asking.sent_body()?).await?),
+        ("dry-run", &Method::POST) => shown(dry_run::dry_run(asking, asking.sent_body()?).await?),
         ("write", &Method::POST) => {
             asking.check_writes()?;
-            shown(ask::write(asking, asking.sent()?).await?)
+            shown(ask::ask_write(asking, asking.sent_body()?).await?)
         }
-        ("scenario", &Method::POST) => shown(recorder::scenario(asking, asking.sent()?)?),
-        ("changes", &Method::POST) => shown(changes::page(asking, asking.sent()?).await?),
-        ("followers", &Method::GET) => shown(changes::followers(asking).await?),
+        ("scenario", &Method::POST) => shown(recorder::recorded_scenario(asking, asking.sent_body()?)?),
+        ("changes", &Method::POST) => shown(changes::changes_page(asking, asking.sent_body()?).await?),
+        ("followers", &Method::GET) => shown(changes::followers_view(asking).await?),
         ("parked", &Method::POST) => {
             asking.check_writes()?;
-            shown(changes::order(asking, asking.sent()?).await?)
+            shown(changes::order_parked(asking, asking.sent_body()?).await?)
         }
-        ("cost", &Method::GET) => shown(cost::cost(asking)),
-        (path, &Method::GET) if path.starts_with("drawing/") => design::drawing(asking, path),
-        _ => Err(ConsoleError::missing("there is no such view")),
+        ("cost", &Method::GET) => shown(cost::cost_view(asking)),
+        (path, &Method::GET) if path.starts_with("drawing/") => design::design_drawing(asking, path),
+        _ => Err(ConsoleError::not_there("there is no such view")),
     }
 }
 

@@ -4,10 +4,10 @@ use serde_json::{Value as Json, json};
 use singlet_http::problem::Problem;
 use singlet_item::Value;
 
-use crate::typed_json::{typed, typed_map};
+use crate::typed_json::{typed_map, typed_value};
 
 /// `{status, name, detail, shown}`: why nothing came of it.
-pub(super) fn refusal(problem: &Problem) -> Json {
+pub(super) fn refusal_json(problem: &Problem) -> Json {
     let is_rule = problem.namespace.is_some();
     // What a rule shows stands beside it already.
     let detail = match is_rule {
@@ -25,7 +25,7 @@ pub(super) fn refusal(problem: &Problem) -> Json {
 
 /// What was answered.
 pub(super) fn value_json(value: Option<&Value>) -> Json {
-    value.map_or(Json::Null, typed)
+    value.map_or(Json::Null, typed_value)
 }
 
 /// How many rows an answer has: those of a list, one of anything else.

@@ -14,7 +14,7 @@ use singlet_model::model::{Argument, ParamValue, Route};
 use singlet_values::json_text;
 
 use crate::answer::ConsoleError;
-use crate::arguments::{CallerAsked, arguments};
+use crate::arguments::{CallerAsked, typed_arguments};
 use crate::routes::Asking;
 
 /// How many steps a scenario has at most.
@@ -75,17 +75,17 @@ struct Met {
 }
 
 /// `{text, left}`: the file, and what could not be written down.
-pub(super) fn scenario(asking: &Asking<'_>, recorded: Recorded) -> Result<Json, ConsoleError> {
+pub(super) fn recorded_scenario(asking: &Asking<'_>, recorded: Recorded) -> Result<Json, ConsoleError> {
     let model = asking.system.model();
     if recorded.steps.len() > STEPS_MAX {
-        return Err(ConsoleError::invalid(format!(
+        return Err(ConsoleError::invalid_request(format!(
             "a scenario has at most {STEPS_MAX} steps"
         )));
     }
     let first = recorded
         .steps
         .first()
-        .ok_or_else(|| ConsoleError::invalid("nothing was recorded"))?;
+        .ok_or_else(|| ConsoleError::invalid_request("nothing was recorded"))?;
     let mut out = String::from("# Recorded in the console. `singlet verify MODEL --scenarios FILE` plays it.\n");
     out.push_str(&format!("now: {}\n\n", instant(first.now)?));
     out.push_str(&format!("names: {{{BRACE}: \"{{\"}}\n\n"));
@@ -107,7 +107,7 @@ pub(super) fn scenario(asking: &Asking<'_>, recorded: Recorded) -> Result<Json, 
             Err(reason) => left.push(json!({"name": step.name, "reason": reason.detail})),
         }
     }
-    asking.log("scenario", name);
+    asking.log_action("scenario", name);
     Ok(json!({"text": out, "left": left}))
 }
 
@@ -143,13 +143,14 @@ impl Writer<'_> {
         let (known, route, writes): (&[Argument], Option<&Route>, bool) = match (read, write) {
             (Some(read), _) => (&read.args, read.http.as_ref(), false),
             (None, Some(write)) => (&write.args, write.http.as_ref(), true),
-            (None, None) => return Err(ConsoleError::missing("the model has it no longer")),
+            (None, None) => return Err(ConsoleError::not_there("the model has it no longer")),
         };
-        let route = route.ok_or_else(|| ConsoleError::invalid("it has no route, and scenarios play over HTTP"))?;
-        let args = arguments(&step.name, known, &step.args, &step.json)?;
+        let route =
+            route.ok_or_else(|| ConsoleError::invalid_request("it has no route, and scenarios play over HTTP"))?;
+        let args = typed_arguments(&step.name, known, &step.args, &step.json)?;
         let (when, in_address) = self.address(route, step)?;
         // What stands in braces here are names.
-        let mut text = format!("      - when: {}\n", json_text::of(&Value::S(when)));
+        let mut text = format!("      - when: {}\n", json_text::json_of(&Value::S(when)));
         text.push_str(&format!("        by: {}\n", self.caller(&step.caller)));
         // The first call is at the instant with which the scenario begins.
         if self.clock.is_some_and(|clock| clock < step.now) {
@@ -191,8 +192,9 @@ impl Writer<'_> {
         let mut used = HashSet::new();
         for name in &route.path_variables {
             let value = step.args.get(name);
-            let value =
-                value.ok_or_else(|| ConsoleError::invalid(format!("`{name}` stands in its path and was not said")))?;
+            let value = value.ok_or_else(|| {
+                ConsoleError::invalid_request(format!("`{name}` stands in its path and was not said"))
+            })?;
             path = path.replace(&format!("{{{name}}}"), &self.in_path(value));
             used.insert(name.clone());
         }
@@ -235,7 +237,7 @@ impl Writer<'_> {
                 Some(name) => format!("\"{{{name}}}\""),
                 None => quoted(text),
             },
-            other => with_braces(&json_text::of(other)),
+            other => with_braces(&json_text::json_of(other)),
         }
     }
 
@@ -253,12 +255,12 @@ impl Writer<'_> {
             let role = caller.claims.get("role").map_or("", String::as_str);
             return quoted(role);
         }
-        let made = caller.caller(&self.model.callers).unwrap_or_default();
+        let made = caller.asked_caller(&self.model.callers).unwrap_or_default();
         let claims: Vec<String> = claims
             .map(|(name, text)| {
                 // A list stays one.
                 let value = made.claims.get(name).filter(|value| value.as_list().is_some());
-                let value = value.map_or_else(|| quoted(text), |list| with_braces(&json_text::of(list)));
+                let value = value.map_or_else(|| quoted(text), |list| with_braces(&json_text::json_of(list)));
                 format!("{}: {value}", quoted(name))
             })
             .collect();
@@ -292,7 +294,7 @@ impl Writer<'_> {
 }
 
 fn quoted(text: &str) -> String {
-    with_braces(&json_text::of(&Value::S(text.to_owned())))
+    with_braces(&json_text::json_of(&Value::S(text.to_owned())))
 }
 
 /// JSON in whose texts a brace is the name of one: else what follows it would be taken for a name.
@@ -311,6 +313,6 @@ fn with_braces(json: &str) -> String {
 
 fn instant(millis: i64) -> Result<String, ConsoleError> {
     let instant = jiff::Timestamp::from_millisecond(millis);
-    let instant = instant.map_err(|_| ConsoleError::invalid("the instant is out of range"))?;
+    let instant = instant.map_err(|_| ConsoleError::invalid_request("the instant is out of range"))?;
     Ok(quoted(&instant.to_string()))
 }

@@ -15,7 +15,7 @@ use singlet_values::json_text;
 use super::rows::Shown;
 use crate::answer::ConsoleError;
 use crate::routes::Asking;
-use crate::typed_json::{key_from_typed, typed, typed_map};
+use crate::typed_json::{key_from_typed, typed_map, typed_value};
 
 /// Which row.
 #[derive(Debug, Deserialize)]
@@ -26,7 +26,7 @@ pub(crate) struct RowAsked {
 }
 
 /// Everything about a row.
-pub(super) async fn detail(asking: &Asking<'_>, asked: RowAsked) -> Result<Json, ConsoleError> {
+pub(super) async fn row_detail(asking: &Asking<'_>, asked: RowAsked) -> Result<Json, ConsoleError> {
     let model = asking.system.model();
     let request = GetRequest {
         table: model.table.name.clone(),
@@ -36,13 +36,13 @@ pub(super) async fn detail(asking: &Asking<'_>, asked: RowAsked) -> Result<Json,
     };
     let found = asking.system.engine.store().get(&request).await?;
     let Some(item) = found.item else {
-        return Err(ConsoleError::missing("there is no such row any more"));
+        return Err(ConsoleError::not_there("there is no such row any more"));
     };
-    Ok(described(model, &item, asking.service.now()))
+    Ok(described_item(model, &item, asking.service.now()))
 }
 
 /// What an item is: `{entity, kind, item, row, places, references, bytes, expired, misfit}`.
-pub(crate) fn described(model: &Model, item: &Item, now: i64) -> Json {
+pub(crate) fn described_item(model: &Model, item: &Item, now: i64) -> Json {
     let shown = Shown::of(model, item);
     let references = match (shown.entity, &shown.row) {
         (Some(entity), Some(row)) => references(model, entity, row),
@@ -69,8 +69,8 @@ fn places(model: &Model, entity: Option<&Entity>, item: &Item, row: Option<&Attr
     for (number, index) in model.table.indexes.iter().enumerate() {
         let keys: Vec<&str> = index.key().map(|key| key.name.as_str()).collect();
         let id = singlet_model::model::IndexId(u32::try_from(number).unwrap_or(u32::MAX));
-        let entry = entity.and_then(|entity| entity.entry(id));
-        let choices = entry.map_or(&[][..], |entry| entry.choices());
+        let entry = entity.and_then(|entity| entity.index_entry(id));
+        let choices = entry.map_or(&[][..], |entry| entry.key_choices());
         let partition = index.partition.len();
         all.push(place(model, (Some(&index.name), &keys, partition), choices, item, row));
     }
@@ -90,16 +90,16 @@ fn place(
         let mut keys = choice.keys.iter();
         keys.all(|key| {
             item.get(&key.attribute)
-                .is_some_and(|value| key.template.decode(value).is_ok())
+                .is_some_and(|value| key.template.decode_key(value).is_ok())
         })
     });
     let shown = keys.iter().enumerate().map(|(at, name)| {
-        let template = choice.and_then(|choice| choice.template(name));
+        let template = choice.and_then(|choice| choice.attribute_template(name));
         let value = item.get(*name);
         json!({
             "attribute": name,
             "is": if at < partition { "partition" } else { "sort" },
-            "value": value.map(typed),
+            "value": value.map(typed_value),
             "template": template.map(|template| &template.text),
             "parts": template.zip(value).and_then(|(template, value)| parts(template, value, row)),
         })
@@ -118,10 +118,10 @@ fn place(
 /// The parts of a key: text as it stands, and each variable with the text that it has there and the value that this is. None where the
 /// key is not what its template makes of the row.
 fn parts(template: &KeyTemplate, value: &Value, row: Option<&Attributes>) -> Option<Vec<Json>> {
-    let decoded = template.template.decode(value).ok()?;
+    let decoded = template.template.decode_key(value).ok()?;
     let whole = match value {
         Value::S(text) => text.clone(),
-        other => json_text::of(other).trim_matches('"').to_owned(),
+        other => json_text::json_of(other).trim_matches('"').to_owned(),
     };
     let mut all: Vec<(Option<String>, Json)> = Vec::new();
     for part in template.template.parts() {
@@ -136,11 +136,11 @@ fn parts(template: &KeyTemplate, value: &Value, row: Option<&Attributes>) -> Opt
                     .map(|(_, value)| value.clone())
                     .or_else(|| folded(template, &variable.name, row?));
                 let raw = match (value, &known) {
-                    (Value::S(_), Some(known)) => variable.encode(known, template.template.delimiter()).ok(),
+                    (Value::S(_), Some(known)) => variable.encode_value(known, template.template.delimiter()).ok(),
                     (Value::S(_), None) => None,
                     _ => Some(whole.clone()),
                 };
-                let shown = json!({"name": variable.name, "value": found.map(|(_, value)| typed(value))});
+                let shown = json!({"name": variable.name, "value": found.map(|(_, value)| typed_value(value))});
                 all.push((raw, shown));
             }
         }

@@ -87,7 +87,7 @@ impl Filter {
         named.any(|(_, value)| {
             let text = match value {
                 Value::S(text) => text.to_lowercase(),
-                other => json_text::of(other).to_lowercase(),
+                other => json_text::json_of(other).to_lowercase(),
             };
             text.contains(&self.text)
         })
@@ -99,12 +99,12 @@ impl Pages {
         if let Some(index) = &asked.index
             && !model.table.indexes.iter().any(|known| known.name == *index)
         {
-            return Err(ConsoleError::missing(format!("there is no index `{index}`")));
+            return Err(ConsoleError::not_there(format!("there is no index `{index}`")));
         }
         if let Some(entity) = &asked.entity
             && model.entity_named(entity).is_none()
         {
-            return Err(ConsoleError::missing(format!("there is no entity `{entity}`")));
+            return Err(ConsoleError::not_there(format!("there is no entity `{entity}`")));
         }
         let start = asked.start.as_ref().filter(|start| !start.is_null());
         let partition = asked.partition.as_ref().filter(|partition| !partition.is_null());
@@ -217,7 +217,7 @@ impl<'m> Shown<'m> {
 }
 
 /// A page: `{rows, next, looked}`.
-pub(super) async fn page(asking: &Asking<'_>, asked: RowsAsked) -> Result<Json, ConsoleError> {
+pub(super) async fn rows_page(asking: &Asking<'_>, asked: RowsAsked) -> Result<Json, ConsoleError> {
     let model = asking.system.model();
     let mut pages = Pages::of(model, &asked)?;
     let enough = usize::try_from(pages.limit / 2).unwrap_or(1).max(1);

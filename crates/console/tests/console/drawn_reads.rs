@@ -60,7 +60,7 @@ fn typed(value: &Value) -> Json {
 }
 
 fn bytes(value: &Value) -> Json {
-    let text = |value: &Value| json_text::of(value).trim_matches('"').to_owned();
+    let text = |value: &Value| json_text::json_of(value).trim_matches('"').to_owned();
     match value {
         Value::Bs(set) => json!({"BS": set.iter().map(|one| text(&Value::B(one.clone()))).collect::<Vec<_>>()}),
         other => json!({"B": text(other)}),
@@ -91,13 +91,13 @@ fn rows_keys_indexes_and_units_are_those_of_the_engine() {
     let (mut rows_seen, mut parts_seen, mut reads_seen) = (0, 0, 0);
     for number in 0..models() {
         let mut rng = Rng::with_seed(1_000_003 + number);
-        let generated = generate::model(&mut rng);
+        let generated = generate::generate_model(&mut rng);
         let rows = generated.rows(&mut rng, 40);
         let made = system("made", &generated.text(), "", NOW);
         for (entity, row) in &rows {
             let row = BTreeMap::from([(entity.clone(), Value::M(row.clone()))]);
             // Some have the same key as others, or a set that no item can hold: they are refused, and others are there.
-            let _ = block_on(load::load_text(&made.engine, &json_text::of(&Value::M(row)), NOW));
+            let _ = block_on(load::load_text(&made.engine, &json_text::json_of(&Value::M(row)), NOW));
         }
         let name = made.name.clone();
         let running = start(vec![made], Options::default());
@@ -106,7 +106,7 @@ fn rows_keys_indexes_and_units_are_those_of_the_engine() {
         rows_seen += hold_rows(&running, &cookie, &name, &engine, &mut parts_seen);
         for read in &generated.reads {
             let row = read.some_row(&mut rng, &rows);
-            let args = read.arguments(&mut rng, row);
+            let args = read.draw_arguments(&mut rng, row);
             reads_seen += usize::from(hold_read(&running, &cookie, &name, &engine, &read.name, &args));
         }
     }
@@ -210,7 +210,7 @@ fn hold_read(running: &Running, cookie: &str, name: &str, engine: &Engine, read:
     let expected = block_on(engine.read(read, &request));
     let json: BTreeMap<&str, String> = args
         .iter()
-        .map(|(name, value)| (name.as_str(), json_text::of(value)))
+        .map(|(name, value)| (name.as_str(), json_text::json_of(value)))
         .collect();
     let asked = json!({
         "name": read,
@@ -239,10 +239,10 @@ fn hold_read(running: &Running, cookie: &str, name: &str, engine: &Engine, read:
         expected.value.as_ref().map_or(Json::Null, typed),
         "{read}"
     );
-    let units = expected.consumed.total();
+    let units = expected.consumed.total_units();
     assert_eq!(
         answer["consumed"]["read"],
-        json!(units.read.halves() as f64 / 2.0),
+        json!(units.read.half_count() as f64 / 2.0),
         "{read}"
     );
     // The plan is the one that `singlet plan` shows, for the arguments that were sent.
@@ -254,7 +254,7 @@ fn hold_read(running: &Running, cookie: &str, name: &str, engine: &Engine, read:
         .combination
         .requests
         .iter()
-        .map(|cost| cost.formula())
+        .map(|cost| cost.formula_text())
         .collect();
     assert_eq!(answer["plan"]["predicted"], json!(predicted), "{read}");
     true
@@ -276,7 +276,7 @@ entities:
     let rows = format!(
         "{{\"Sum\": {{\"id\": \"a\", \"amount\": {exact}}}}}\n{{\"Sum\": {{\"id\": \"b\", \"amount\": {large}}}}}\n"
     );
-    let model = singlet_model::load(&singlet_model::Source::new("exact", TEXT));
+    let model = singlet_model::load_source(&singlet_model::Source::new("exact", TEXT));
     assert!(
         model.model.is_some(),
         "{:?}",

@@ -46,7 +46,7 @@ fn table_of(engine: &Engine) -> BTreeMap<String, Item> {
             .iter()
             .map(|name| ((*name).to_owned(), item[*name].clone()))
             .collect();
-        json_text::of(&Value::M(key))
+        json_text::json_of(&Value::M(key))
     };
     page.items.into_iter().map(|item| (key(&item), item)).collect()
 }
@@ -57,8 +57,8 @@ fn asked(write: &str, request: &WriteRequest) -> Option<Json> {
     for (name, value) in &request.args {
         match value {
             Value::S(text) => args.insert(name.as_str(), text.clone()),
-            Value::N(_) | Value::Bool(_) => args.insert(name.as_str(), json_text::of(value)),
-            other => json.insert(name.as_str(), json_text::of(other)),
+            Value::N(_) | Value::Bool(_) => args.insert(name.as_str(), json_text::json_of(value)),
+            other => json.insert(name.as_str(), json_text::json_of(other)),
         };
     }
     let mut claims = BTreeMap::new();
@@ -111,8 +111,9 @@ fn changes(before: &BTreeMap<String, Item>, after: &BTreeMap<String, Item>) -> V
     {
         let (old, new) = (before.get(key), after.get(key));
         if old != new {
-            let text =
-                |item: Option<&Item>| item.map_or("none".to_owned(), |item| json_text::of(&Value::M(item.clone())));
+            let text = |item: Option<&Item>| {
+                item.map_or("none".to_owned(), |item| json_text::json_of(&Value::M(item.clone())))
+            };
             all.push(without_ids(&format!("{} => {}", text(old), text(new))));
         }
     }
@@ -124,7 +125,7 @@ fn changes(before: &BTreeMap<String, Item>, after: &BTreeMap<String, Item>) -> V
 fn predicted(tried: &Json) -> Vec<String> {
     let text = |item: &Json| match item {
         Json::Null => "none".to_owned(),
-        item => json_text::of(&Value::M(untyped_map(item))),
+        item => json_text::json_of(&Value::M(untyped_map(item))),
     };
     let changes = tried["changes"].as_array().unwrap().iter();
     let mut all: Vec<String> = changes
@@ -168,7 +169,7 @@ struct Bench {
 
 impl Bench {
     fn open(text: &str) -> Option<Self> {
-        let model = singlet_model::load(&singlet_model::Source::new("made", text)).model?;
+        let model = singlet_model::load_source(&singlet_model::Source::new("made", text)).model?;
         let model = Arc::new(model);
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
         let engine = Engine::open(Arc::clone(&model), store, Attributes::new(), [7; 32]);
@@ -199,7 +200,7 @@ impl Bench {
 
     /// Tries a write, does it, and holds the one against the other. Whether it was done.
     fn hold(&mut self, draw: &mut Draw) -> Option<bool> {
-        let (write, mut request) = draw.request(&self.sequence)?;
+        let (write, mut request) = draw.draw_request(&self.sequence)?;
         if self.only_creates(&write) {
             // What is only made has no version before: the documents do not know that a client could name one.
             request.precondition = Precondition::Unsaid;
@@ -237,7 +238,7 @@ impl Bench {
         assert_eq!(predicted(&done), really, "{write}: {asked}");
         assert_eq!(tried["consumed"], done["consumed"], "{write}: {asked}");
         self.sequence = known_rows(&self.engine, request.now);
-        draw.saw(&write, &outcome(&done));
+        draw.saw_outcome(&write, &outcome(&done));
         let is_done = done["refusal"].is_null();
         self.steps.push(step_done(asked, done));
         Some(is_done)
@@ -273,7 +274,7 @@ fn known_rows(engine: &Arc<Engine>, now: i64) -> WriteSequence {
     let model = Arc::clone(engine.model());
     let items = block_on(dump::table_items(&model, engine.store())).unwrap();
     let rows = dump::live_rows(&model, &items, scope).unwrap();
-    WriteSequence::on(model, Arc::clone(engine), rows)
+    WriteSequence::on_table(model, Arc::clone(engine), rows)
 }
 
 fn outcome(done: &Json) -> ExpectedOutcome {
@@ -343,7 +344,7 @@ fn a_dry_run_changes_nothing_tells_what_is_done_and_what_was_done_plays() {
     let (mut done, mut refused, mut played) = (0, 0, 0);
     for number in 0..models() {
         let mut rng = Rng::with_seed(2_000_003 + number);
-        let text = routed(&writes::model(&mut rng).text());
+        let text = routed(&writes::generate_writes(&mut rng).text());
         let Some(mut bench) = Bench::open(&text) else {
             continue;
         };

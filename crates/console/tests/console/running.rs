@@ -53,7 +53,7 @@ pub struct Running {
 
 /// A model on a store of its own, with rows.
 pub fn system(name: &str, text: &str, rows: &str, now: i64) -> System {
-    let model = singlet_model::load(&singlet_model::Source::new(name, text))
+    let model = singlet_model::load_source(&singlet_model::Source::new(name, text))
         .model
         .unwrap();
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
@@ -71,7 +71,7 @@ pub fn system_on(engine: Arc<Engine>) -> System {
     let secret = Secret::new("a secret of the tests alone").unwrap();
     let settings = SystemSettings {
         prefix: format!("/{}", engine.model().name),
-        api_keys: ApiKeys::local(&secret, &engine.model().name, &engine.model().callers.roles),
+        api_keys: ApiKeys::local_keys(&secret, &engine.model().name, &engine.model().callers.roles),
         jwt_keys: JwtKeys::Secret(secret),
         jwt: JwtSettings { issuer: None },
         read_only: false,
@@ -148,7 +148,7 @@ pub fn start_with(systems: Vec<System>, options: Options, texts: Vec<(String, St
             let console = Console::new(&service, settings);
             service.set_console(Arc::clone(&console) as Arc<dyn AnswerConsole>);
             ready
-                .send((server.address().unwrap(), console, Arc::clone(&service)))
+                .send((server.bound_address().unwrap(), console, Arc::clone(&service)))
                 .unwrap();
             server.run(service, std::future::pending()).await
         })

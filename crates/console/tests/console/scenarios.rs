@@ -43,10 +43,12 @@ fn caller(claims: Json) -> Json {
 
 /// Plays a file on a service of its own.
 pub fn play(model: &str, text: &str) {
-    let model = singlet_model::load(&Source::new("model.yaml", model)).model.unwrap();
+    let model = singlet_model::load_source(&Source::new("model.yaml", model))
+        .model
+        .unwrap();
     let source = Source::new("recorded.yaml", text);
     let mut found = Diagnostics::default();
-    let file = singlet_scenario::read(&source, &model, &mut found);
+    let file = singlet_scenario::read_scenarios(&source, &model, &mut found);
     let mistakes: Vec<String> = found.iter().map(|one| one.message.clone()).collect();
     assert!(mistakes.is_empty(), "{mistakes:?}\n{text}");
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -54,7 +56,7 @@ pub fn play(model: &str, text: &str) {
         .build()
         .unwrap();
     let outcome = runtime
-        .block_on(singlet_scenario::run(&file.unwrap(), Arc::new(model)))
+        .block_on(singlet_scenario::play_scenarios(&file.unwrap(), Arc::new(model)))
         .unwrap();
     let failed: Vec<String> = outcome
         .played

@@ -50,9 +50,9 @@ fn every_view_of_the_five_systems_answers() {
 /// The findings of a text as `check` has them.
 fn checked(text: &str) -> Vec<(String, String, usize)> {
     let source = singlet_model::Source::new("made", text.to_owned());
-    let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+    let found = singlet_lint::check_design(singlet_model::load_source(&source)).into_sorted();
     let told = found.iter().map(|finding| {
-        let at = source.position(finding.span.start);
+        let at = source.position_at(finding.span.start);
         (finding.rule.code.to_owned(), finding.message.clone(), at.line)
     });
     told.collect()
@@ -89,10 +89,10 @@ fn findings_of_made_up_models_are_those_of_check() {
     for number in 0..3 {
         let mut rng = Rng::with_seed(3_000_003 + number);
         for text in [
-            generate::model(&mut rng).text(),
-            generate::writes::model(&mut rng).text(),
+            generate::generate_model(&mut rng).text(),
+            generate::writes::generate_writes(&mut rng).text(),
         ] {
-            let loaded = singlet_model::load(&singlet_model::Source::new("made", text.clone()));
+            let loaded = singlet_model::load_source(&singlet_model::Source::new("made", text.clone()));
             if loaded.model.is_none() {
                 continue;
             }

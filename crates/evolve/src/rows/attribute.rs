@@ -72,7 +72,7 @@ impl Sides<'_> {
             } else {
                 DataClass::Fill
             };
-            self.add(entity, said, data, Way::Bridge);
+            self.add_change(entity, said, data, Way::Bridge);
         }
         let is_computed = self.formula((entity, &shown), "is computed from", (&was.is, &is.is));
         let is_copied = self.formula((entity, &shown), "copies", (&was.copies, &is.copies));
@@ -87,7 +87,7 @@ impl Sides<'_> {
                 is: format!("`{new}`"),
                 so: "rows of before are where it put them, and a row that is there could be made again",
             };
-            self.add(entity, said, DataClass::Fill, Way::Still);
+            self.add_change(entity, said, DataClass::Fill, Way::Still);
         }
         of_type || is_computed || is_copied || is_derived
     }
@@ -148,7 +148,7 @@ impl Sides<'_> {
         let has_fill = self
             .fill_of(entity, shown)
             .is_some_and(|attribute| attribute.fill.is_some());
-        let added = self.add(entity, said, data, way);
+        let added = self.add_change(entity, said, data, way);
         if !gone.is_empty() {
             added.promise = Some(format!("no row may have `{shown}` = `{}`", gone.join("` or `")));
         } else if forwards == Some(Lack::Limits) {
@@ -182,7 +182,7 @@ impl Sides<'_> {
             so,
         };
         let is_open = !is.optional && data == DataClass::Nothing;
-        let added = self.add(entity, said, data, Way::Bridge);
+        let added = self.add_change(entity, said, data, Way::Bridge);
         if is_open {
             added.promise = Some(format!("every row must have `{shown}`"));
             added.help = Some("`fill:` gives rows that lack it a value".to_owned());
@@ -216,7 +216,7 @@ impl Sides<'_> {
             is: text(is),
             so,
         };
-        let added = self.add(entity, said, data, Way::Still);
+        let added = self.add_change(entity, said, data, Way::Still);
         if is.is_some() {
             added.help = Some("under another stored name both models can run meanwhile".to_owned());
         }
@@ -274,7 +274,7 @@ impl Sides<'_> {
             is: described(is),
             so,
         };
-        let added = self.add(entity, said, data, way);
+        let added = self.add_change(entity, said, data, way);
         if lacks {
             added.lacks = Some(format!("`fill:` on `{shown}`: the value of rows of before"));
         }
@@ -297,7 +297,7 @@ impl Sides<'_> {
             is: NOTHING.to_owned(),
             so,
         };
-        self.add(entity, said, DataClass::Drop, way);
+        self.add_change(entity, said, DataClass::Drop, way);
     }
 
     /// The attribute of the new model, or of the source that it is carried from.

@@ -6,7 +6,7 @@ use singlet_face::{ChoiceFace, EntityFace, key_attributes, shown_choices};
 
 use super::{NOTHING, Said, Sides};
 use crate::keys::can_meet_old_keys;
-use crate::names::{Renamed, mentions};
+use crate::names::{Renamed, mentions_word};
 use crate::{DataClass, Way};
 
 /// What of an entity has other values than before, though its text is the same.
@@ -27,11 +27,11 @@ impl Moved {
 
     /// Whether a formula has another value.
     fn changes_formula(&self, text: &str) -> bool {
-        let by_name = |names: &BTreeSet<String>| names.iter().any(|name| mentions(text, name));
+        let by_name = |names: &BTreeSet<String>| names.iter().any(|name| mentions_word(text, name));
         let dated = ["day", "month", "year", "time", "today"];
         by_name(&self.attributes)
             || by_name(&self.settings)
-            || (self.zone && dated.iter().any(|word| mentions(text, word)))
+            || (self.zone && dated.iter().any(|word| mentions_word(text, word)))
     }
 
     fn changes_key(&self, choice: &ChoiceFace) -> bool {
@@ -64,7 +64,7 @@ impl Sides<'_> {
                 is: said(&new.zone),
                 so: "days of rows of before were counted in the other zone",
             };
-            self.add(name, said, DataClass::Fill, Way::Still);
+            self.add_change(name, said, DataClass::Fill, Way::Still);
         }
         let shown = self.shown_name(name).to_owned();
         for renamed in self.renamed {
@@ -96,7 +96,7 @@ impl Sides<'_> {
                 is: value.clone(),
                 so: "rows of before were stored by the other value",
             };
-            self.add(name, said, DataClass::Fill, Way::Still);
+            self.add_change(name, said, DataClass::Fill, Way::Still);
         }
         changed
     }
@@ -144,7 +144,7 @@ impl Sides<'_> {
             is: shown_choices(&new.key),
             so,
         };
-        let added = self.add(name, said, DataClass::Rekey, way);
+        let added = self.add_change(name, said, DataClass::Rekey, way);
         if is_other && can_meet && !is_moved {
             added.help = Some("a key that begins with another text can be changed while both models run".to_owned());
         }
@@ -174,7 +174,7 @@ impl Sides<'_> {
                 true => Way::Bridge,
                 false => Way::Still,
             };
-            let added = self.add(name, said, DataClass::Index, way);
+            let added = self.add_change(name, said, DataClass::Index, way);
             if !is_new {
                 let help = "under another index with attributes of its own, both models can run meanwhile";
                 added.help = Some(help.to_owned());
@@ -195,7 +195,7 @@ impl Sides<'_> {
                 so,
             };
             let way = if is_told_apart { Way::Bridge } else { Way::Still };
-            self.add(name, said, DataClass::Drop, way);
+            self.add_change(name, said, DataClass::Drop, way);
         }
     }
 
@@ -219,7 +219,7 @@ impl Sides<'_> {
                 so,
             };
             let is_new = known.is_none();
-            let added = self.add(name, said, data, way);
+            let added = self.add_change(name, said, data, way);
             added.promise = Some(format!("no two rows may have the same `{value}`"));
             if !is_new {
                 added.help = Some("a guard of another name can be filled while both models run".to_owned());
@@ -235,7 +235,7 @@ impl Sides<'_> {
                 is: NOTHING.to_owned(),
                 so: "a process of the old model still counts on it; its guards stay behind",
             };
-            self.add(name, said, DataClass::Drop, Way::Bridge);
+            self.add_change(name, said, DataClass::Drop, Way::Bridge);
         }
     }
 
@@ -290,7 +290,7 @@ impl Sides<'_> {
                     is,
                     so,
                 };
-                self.add(name, said, data, Way::Still);
+                self.add_change(name, said, data, Way::Still);
             }
         }
     }
@@ -318,7 +318,7 @@ fn changes_key(sides: &Sides<'_>, name: &str, choice: &ChoiceFace, moved: &Moved
 
 /// Whether an attribute stands in a key by its rank, and nowhere else there.
 fn is_ranked_only(choice: &ChoiceFace, attribute: &str) -> bool {
-    let in_condition = choice.when.as_ref().is_some_and(|when| mentions(when, attribute));
+    let in_condition = choice.when.as_ref().is_some_and(|when| mentions_word(when, attribute));
     let ranked = format!("rank({attribute})");
     let by_value = choice.keys.values().any(|encoder| {
         let count = key_attributes(encoder)

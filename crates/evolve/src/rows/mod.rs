@@ -6,11 +6,11 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use singlet_face::{Company, Face, differences};
+use singlet_face::{Company, Face, face_differences};
 use singlet_model::Model;
 
 use crate::keys::can_meet_old_keys;
-use crate::names::{Aligned, Renamed, align};
+use crate::names::{Aligned, Renamed, align_names};
 use crate::{DataClass, RowChange, Way};
 
 pub(crate) const NOTHING: &str = "nothing";
@@ -37,7 +37,7 @@ pub(crate) fn row_changes(old: &Face, new: &Face, old_model: Option<&Model>, new
         face,
         renamed,
         entities,
-    } = align(old, new, old_model, new_model);
+    } = align_names(old, new, old_model, new_model);
     let mut sides = Sides {
         old,
         new: &face,
@@ -72,7 +72,7 @@ pub(crate) struct Said<'a> {
 }
 
 /// A change of which nothing more need be said.
-pub(crate) fn change(entity: Option<&str>, said: Said<'_>, data: DataClass, way: Way) -> RowChange {
+pub(crate) fn row_change(entity: Option<&str>, said: Said<'_>, data: DataClass, way: Way) -> RowChange {
     RowChange {
         entity: entity.map(str::to_owned),
         part: said.part,
@@ -106,9 +106,9 @@ impl Sides<'_> {
     }
 
     /// Adds a change of an entity, by its name in the aligned face.
-    pub(crate) fn add(&mut self, entity: &str, said: Said<'_>, data: DataClass, way: Way) -> &mut RowChange {
+    pub(crate) fn add_change(&mut self, entity: &str, said: Said<'_>, data: DataClass, way: Way) -> &mut RowChange {
         let entity = self.shown_name(entity).to_owned();
-        self.push(change(Some(&entity), said, data, way))
+        self.push(row_change(Some(&entity), said, data, way))
     }
 
     pub(crate) fn push(&mut self, added: RowChange) -> &mut RowChange {
@@ -129,7 +129,7 @@ impl Sides<'_> {
                         is: format!("`{is}`"),
                         so: "rows of before name their kind by the old one, and so do their guards",
                     };
-                    change(Some(is), said, DataClass::Reshape, Way::Still)
+                    row_change(Some(is), said, DataClass::Reshape, Way::Still)
                 }
                 Renamed::Attribute(entity, is, was) => {
                     let said = Said {
@@ -138,7 +138,7 @@ impl Sides<'_> {
                         is: format!("stored as `{is}`"),
                         so: "rows of before have it under the old name",
                     };
-                    let mut made = change(Some(entity), said, DataClass::Reshape, Way::Bridge);
+                    let mut made = row_change(Some(entity), said, DataClass::Reshape, Way::Bridge);
                     made.help = Some(format!("with `stored: {was}` nothing stored changes"));
                     made
                 }
@@ -149,7 +149,7 @@ impl Sides<'_> {
                         is: format!("`{is}`"),
                         so: "rows of before have the old word",
                     };
-                    change(Some(entity), said, DataClass::Reshape, Way::Still)
+                    row_change(Some(entity), said, DataClass::Reshape, Way::Still)
                 }
                 Renamed::Guard(entity, is, was) => {
                     let said = Said {
@@ -158,7 +158,7 @@ impl Sides<'_> {
                         is: format!("`{is}`"),
                         so: "guards of before stand under the old name",
                     };
-                    change(Some(entity), said, DataClass::Rekey, Way::Bridge)
+                    row_change(Some(entity), said, DataClass::Rekey, Way::Bridge)
                 }
             };
             self.push(added);
@@ -177,7 +177,7 @@ impl Sides<'_> {
                 is: format!("of `{}`", self.shown_name(source)),
                 so: "rows of before have none beside them",
             };
-            self.add(name, said, DataClass::Fill, Way::Bridge);
+            self.add_change(name, said, DataClass::Fill, Way::Bridge);
             return;
         }
         if entity.is_record {
@@ -187,7 +187,7 @@ impl Sides<'_> {
                 is: "here".to_owned(),
                 so: "a request of before that is sent again would be done again",
             };
-            self.add(name, said, DataClass::Rekey, Way::Bridge);
+            self.add_change(name, said, DataClass::Rekey, Way::Bridge);
             return;
         }
         let is_told_apart = self.old.type_attribute.is_some();
@@ -203,7 +203,7 @@ impl Sides<'_> {
             },
         };
         let way = if is_told_apart { Way::Free } else { Way::Still };
-        self.add(name, said, DataClass::Nothing, way);
+        self.add_change(name, said, DataClass::Nothing, way);
     }
 
     fn gone_entity(&mut self, name: &str) {
@@ -241,7 +241,7 @@ impl Sides<'_> {
             is: "gone".to_owned(),
             so,
         };
-        let gone = change(Some(name), said, DataClass::Drop, way);
+        let gone = row_change(Some(name), said, DataClass::Drop, way);
         self.push(gone);
     }
 
@@ -249,7 +249,7 @@ impl Sides<'_> {
     fn nothing_is_missed(&mut self) {
         let not_free = self.found.iter().filter(|change| change.way > Way::Free);
         let known: BTreeSet<Option<String>> = not_free.map(|change| change.entity.clone()).collect();
-        for missed in differences(self.old, self.new, Company::Shared) {
+        for missed in face_differences(self.old, self.new, Company::Shared) {
             let shown = missed.entity.as_ref().map(|name| self.shown_name(name).to_owned());
             if known.contains(&shown) || known.contains(&None) {
                 continue;
@@ -260,7 +260,7 @@ impl Sides<'_> {
                 is: missed.is,
                 so: &missed.so,
             };
-            let added = change(shown.as_deref(), said, DataClass::Reshape, Way::Still);
+            let added = row_change(shown.as_deref(), said, DataClass::Reshape, Way::Still);
             self.push(added);
         }
     }

@@ -2,7 +2,7 @@
 
 use singlet_face::Face;
 
-use super::{NOTHING, Said, Sides, change};
+use super::{NOTHING, Said, Sides, row_change};
 use crate::{DataClass, Way};
 
 impl Sides<'_> {
@@ -86,7 +86,7 @@ impl Sides<'_> {
                     is,
                     so,
                 };
-                let mut added = change(None, said, data, way);
+                let mut added = row_change(None, said, data, way);
                 if part == "the TTL attribute" {
                     added.help = Some("DynamoDB changes the TTL attribute of a table once an hour".to_owned());
                 }

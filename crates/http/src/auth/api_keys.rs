@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use singlet_runtime::Caller;
 
 use super::Secret;
-use super::secret::sha256;
+use super::secret::text_sha256;
 use crate::SetupError;
 
 /// The keys of one system.
@@ -25,21 +25,21 @@ pub struct ApiKey {
 
 impl ApiKeys {
     /// Keys for local use: one for each role that the model names.
-    pub fn local(secret: &Secret, system: &str, roles: &[String]) -> Self {
+    pub fn local_keys(secret: &Secret, system: &str, roles: &[String]) -> Self {
         let mut keys = ApiKeys::default();
         for role in roles {
             let of = ApiKey {
                 id: format!("local-{role}"),
                 role: role.clone(),
             };
-            keys.add(&secret.local_api_key(system, role), of);
+            keys.add_key(&secret.local_api_key(system, role), of);
         }
         keys
     }
 
     /// Adds a key.
-    pub fn add(&mut self, key: &str, of: ApiKey) {
-        self.by_hash.insert(sha256(key), of);
+    pub fn add_key(&mut self, key: &str, of: ApiKey) {
+        self.by_hash.insert(text_sha256(key), of);
     }
 
     /// Adds a key by its SHA-256 in hexadecimal digits.
@@ -61,8 +61,8 @@ impl ApiKeys {
     }
 
     /// The caller of a key.
-    pub fn caller(&self, key: &str) -> Option<Caller> {
-        let known = self.by_hash.get(&sha256(key))?;
+    pub fn key_caller(&self, key: &str) -> Option<Caller> {
+        let known = self.by_hash.get(&text_sha256(key))?;
         Some(Caller::with_id(known.id.clone()).claim("role", known.role.clone()))
     }
 }

@@ -93,7 +93,7 @@ impl fmt::Debug for KeyRoute {
 impl KeyRoute {
     /// Through one proxy, except for what `without` lists as `NO_PROXY` does.
     #[must_use]
-    pub fn through(mut self, proxy: &str, without: &str) -> Self {
+    pub fn through_proxy(mut self, proxy: &str, without: &str) -> Self {
         let matcher = Matcher::builder().https(proxy.to_owned()).no(without.to_owned());
         self.proxies = Some(std::sync::Arc::new(matcher.build()));
         self

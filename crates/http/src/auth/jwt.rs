@@ -176,7 +176,7 @@ pub(crate) enum TokenError {
 
 impl TokenError {
     /// What is said to the caller.
-    pub fn detail(self) -> &'static str {
+    pub fn caller_detail(self) -> &'static str {
         match self {
             TokenError::Signature => "the token is not signed by a key that is known here",
             TokenError::Expired => "the token has expired",
@@ -364,7 +364,7 @@ impl LocalToken {
     /// # Errors
     ///
     /// Where it cannot be signed.
-    pub fn sign(&self, secret: &Secret) -> Result<String, SetupError> {
+    pub fn sign_token(&self, secret: &Secret) -> Result<String, SetupError> {
         use_ring_for_signatures();
         let mut claims = self.claims.clone();
         if let Some(audience) = &self.audience {

@@ -49,20 +49,23 @@ impl Authenticator {
     /// # Errors
     ///
     /// Where credentials were sent and are not good.
-    pub async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+    pub async fn request_caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
         if let Some(token) = self.jwt.as_ref().zip(bearer(headers)) {
             let (jwt, token) = token;
-            return jwt.caller(token?).await.map_err(|error| self.refused(error.detail()));
+            return jwt
+                .caller(token?)
+                .await
+                .map_err(|error| self.credentials_refused(error.caller_detail()));
         }
         if let Some(key) = self.api_key(headers) {
-            let refused = || self.refused("the API key is not known here");
-            return key.and_then(|key| self.api_keys.caller(key)).ok_or_else(refused);
+            let refused = || self.credentials_refused("the API key is not known here");
+            return key.and_then(|key| self.api_keys.key_caller(key)).ok_or_else(refused);
         }
         Ok(Caller::anonymous())
     }
 
     /// The headers of a request that show who calls, as they were sent.
-    pub(crate) fn credentials(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+    pub(crate) fn sent_credentials(&self, headers: &HeaderMap) -> Vec<(String, String)> {
         let bearer = self.jwt.is_some().then_some(header::AUTHORIZATION.as_str());
         let names = bearer.into_iter().chain(self.api_key_header.as_deref());
         let sent = names.flat_map(|name| headers.get_all(name).iter().map(move |value| (name, value)));
@@ -71,21 +74,21 @@ impl Authenticator {
     }
 
     /// Says that credentials are needed.
-    pub fn missing(&self) -> Problem {
+    pub fn credentials_missing(&self) -> Problem {
         self.challenged(Problem::unauthenticated("unauthenticated", "credentials are needed"))
     }
 
     /// Says that credentials were sent and are not good.
-    pub(crate) fn refused(&self, detail: &str) -> Problem {
+    pub(crate) fn credentials_refused(&self, detail: &str) -> Problem {
         self.challenged(Problem::unauthenticated("invalid_credentials", detail))
     }
 
     fn challenged(&self, problem: Problem) -> Problem {
         match &self.api_key_header {
             Some(name) if self.jwt.is_none() => {
-                problem.header(header::WWW_AUTHENTICATE, &format!("ApiKey realm=\"{name}\""))
+                problem.with_header(header::WWW_AUTHENTICATE, &format!("ApiKey realm=\"{name}\""))
             }
-            _ => problem.header(header::WWW_AUTHENTICATE, "Bearer"),
+            _ => problem.with_header(header::WWW_AUTHENTICATE, "Bearer"),
         }
     }
 
@@ -108,7 +111,7 @@ fn bearer(headers: &HeaderMap) -> Option<Result<&str, Problem>> {
             "invalid_credentials",
             "the `Authorization` header must be `Bearer` and one token",
         )
-        .header(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_request\"")
+        .with_header(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_request\"")
     };
     let text = first.to_str().ok().filter(|text| text.len() <= CREDENTIAL_BYTES_MAX);
     let token = text.and_then(|text| {

@@ -41,7 +41,7 @@ impl Secret {
         let mut bytes = [0_u8; 32];
         let filled = SystemRandom::new().fill(&mut bytes);
         filled.map_err(|_| SetupError::NoRandomness)?;
-        Ok(hex(&bytes))
+        Ok(hex_digits(&bytes))
     }
 
     /// The bytes.
@@ -57,7 +57,7 @@ impl Secret {
     /// An API key for local use, the same as long as the secret is.
     pub fn local_api_key(&self, system: &str, role: &str) -> String {
         let bytes = self.derived(&format!("api key {system} {role}"));
-        format!("{system}_{role}_{}", hex(bytes.get(..16).unwrap_or_default()))
+        format!("{system}_{role}_{}", hex_digits(bytes.get(..16).unwrap_or_default()))
     }
 
     fn derived(&self, purpose: &str) -> [u8; 32] {
@@ -68,12 +68,12 @@ impl Secret {
 }
 
 /// The SHA-256 of a text.
-pub fn sha256(text: &str) -> [u8; 32] {
+pub fn text_sha256(text: &str) -> [u8; 32] {
     let digest = digest::digest(&digest::SHA256, text.as_bytes());
     digest.as_ref().first_chunk::<32>().copied().unwrap_or_default()
 }
 
 /// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex_digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -28,7 +28,7 @@ pub(crate) struct ClientDocument {
 /// Where each operation is asked for: a read at an address of its own, where it has one.
 pub(crate) fn client_endpoints(routes: &Routes) -> Vec<(String, String, &RouteEndpoint)> {
     let mut all: BTreeMap<(bool, usize), (String, String, &RouteEndpoint)> = BTreeMap::new();
-    for place in routes.places() {
+    for place in routes.route_paths() {
         for (method, endpoints) in &place.methods {
             for endpoint in endpoints {
                 let at = (endpoint.is_write, endpoint.position);
@@ -54,7 +54,7 @@ mod tests {
             entities:\n  Page: {attributes: {id: string 1..9, said: Answer}, key: {PK: \"P#{id}\", SK: \"P\"}}\n\
             reads:\n  constructor: {get: Page, where: id == args.id, allow: true, http: \"GET /pages/{id}\"}\n  \
             then: {find: Page, where: id in args.ids, args: {ids: 'list(Page.id) 1..5'}, allow: true, http: GET /pages?ids}\n";
-        let loaded = singlet_model::load(&singlet_model::Source::new("odd", text));
+        let loaded = singlet_model::load_source(&singlet_model::Source::new("odd", text));
         let client = typescript_client(&loaded.model.unwrap());
         for part in [
             "export class OddOneClient {",

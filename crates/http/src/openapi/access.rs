@@ -10,19 +10,19 @@ use super::problems::Problems;
 /// The problems of callers.
 pub(crate) fn caller_problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
     if has_callers(model) {
-        problems.add(401, &["invalid_credentials"]);
+        problems.add_common(401, &["invalid_credentials"]);
     }
     if allows.iter().any(|allow| !is_open(allow)) {
-        problems.add(401, &["unauthenticated"]);
+        problems.add_common(401, &["unauthenticated"]);
     }
     if allows.iter().any(|allow| may_forbid(model, allow)) {
-        problems.add(403, &["forbidden"]);
+        problems.add_common(403, &["forbidden"]);
     }
 }
 
 /// Whether a caller who is known by no id may be answered.
 pub(crate) fn admits_without_id(model: &Model, allow: &Expr) -> bool {
-    let names_id = model.callers.claim("id").is_some();
+    let names_id = model.callers.claim_named("id").is_some();
     is_open(allow) || !(names_id || model.callers.api_key_header.is_some())
 }
 
@@ -68,7 +68,7 @@ pub fn may_overflow(read: &Read) -> bool {
         Return::Usual | Return::Nothing => Vec::new(),
     };
     let selected = read
-        .selections()
+        .all_selections()
         .flat_map(|own| own.filter.iter().chain(own.sums.iter().map(|(_, sum)| sum)));
     let mut all = lets
         .chain(returned)

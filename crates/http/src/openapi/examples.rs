@@ -48,7 +48,7 @@ impl Samples {
     }
 
     /// A body with the arguments that some row of an entity has.
-    pub fn body(&self, entity: Option<&Entity>, args: &[Argument]) -> Option<Json> {
+    pub fn sample_body(&self, entity: Option<&Entity>, args: &[Argument]) -> Option<Json> {
         let row = self.rows.get(&entity?.name)?;
         let mut body = Map::new();
         for arg in args {
@@ -61,8 +61,8 @@ impl Samples {
     }
 
     /// A value of an attribute that has the argument's type by reference or by name.
-    pub fn argument(&self, model: &Model, arg: &Argument) -> Option<Json> {
-        if let Some(members) = arg.ty.members() {
+    pub fn sample_argument(&self, model: &Model, arg: &Argument) -> Option<Json> {
+        if let Some(members) = arg.ty.enum_members() {
             return members.first().map(|word| Json::from(word.as_str()));
         }
         let entities = model.entities.iter().filter(|entity| entity.mirror.is_none());

@@ -97,7 +97,7 @@ struct ArgumentIds<'m> {
 impl ArgumentIds<'_> {
     fn see_read(&mut self, read: Option<&Read>) {
         let Some(read) = read else { return };
-        for selection in read.selections() {
+        for selection in read.all_selections() {
             self.see_selection(selection);
         }
         for bound in &read.lets {

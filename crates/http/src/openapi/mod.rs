@@ -59,11 +59,11 @@ impl Deployed<'_> {
 }
 
 /// The document of a model as it is deployed.
-pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json {
+pub fn openapi_document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json {
     let samples = Samples::of(model, deployed.sample.unwrap_or_default());
     let mut schemas = Schemas::new(model);
     let mut paths = Map::new();
-    for place in routes.places() {
+    for place in routes.route_paths() {
         let mut item = Map::new();
         for (method, endpoints) in &place.methods {
             let mut described = operation::describe_operation(model, endpoints, &mut schemas, &samples, deployed);

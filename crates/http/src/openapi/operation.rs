@@ -98,27 +98,27 @@ fn of_reads(
         responses.insert("304".to_owned(), same);
     }
     let mut problems = Problems::default();
-    problems.add(400, &["invalid_input"]);
+    problems.add_common(400, &["invalid_input"]);
     if reads.iter().any(|read| access::may_overflow(read)) {
-        problems.add(400, &["out_of_range"]);
+        problems.add_common(400, &["out_of_range"]);
     }
     if endpoints.len() > 1 {
-        problems.add(400, &["unknown_combination"]);
+        problems.add_common(400, &["unknown_combination"]);
     }
     if pages {
-        problems.add(400, &["invalid_cursor"]);
+        problems.add_common(400, &["invalid_cursor"]);
     }
     if reads.iter().any(|read| is_read_to_its_end(model, read)) {
-        problems.add(400, &["too_many_rows"]);
-        problems.add(503, &["read_too_slow"]);
+        problems.add_common(400, &["too_many_rows"]);
+        problems.add_common(503, &["read_too_slow"]);
     }
-    let mut selections = reads.iter().flat_map(|read| read.selections());
+    let mut selections = reads.iter().flat_map(|read| read.all_selections());
     if selections.any(|selection| selection.tally.is_some()) {
-        problems.add(503, &["tally_not_counted_yet", "tally_not_kept"]);
+        problems.add_common(503, &["tally_not_counted_yet", "tally_not_kept"]);
     }
-    let mut selections = reads.iter().flat_map(|read| read.selections());
+    let mut selections = reads.iter().flat_map(|read| read.all_selections());
     if selections.any(|selection| selection.matching.is_some()) {
-        problems.add(503, &["search_not_ready", "search_behind", "search_not_followed"]);
+        problems.add_common(503, &["search_not_ready", "search_behind", "search_not_followed"]);
     }
     let allows: Vec<&Expr> = reads.iter().map(|read| &read.allow).collect();
     access::caller_problems(model, &allows, &mut problems);
@@ -130,16 +130,16 @@ fn of_reads(
         one || read.lets.iter().any(|bound| !bound.optional) || access::of_rows(&read.allow) || read.empty == Some(404)
     };
     if reads.iter().any(may_miss) {
-        problems.add(404, &["not_found"]);
+        problems.add_common(404, &["not_found"]);
     }
     if reads.iter().any(|read| may_find_several(model, read)) {
-        problems.add(409, &["several_rows"]);
+        problems.add_common(409, &["several_rows"]);
     }
     common_problems(deployed, &mut problems);
-    problems.responses(schemas, &mut responses);
+    problems.problem_responses(schemas, &mut responses);
     let entity = reads
         .iter()
-        .flat_map(|read| read.selections())
+        .flat_map(|read| read.all_selections())
         .find_map(|own| own.entity());
     json!({
         "operationId": operation_id(endpoints),
@@ -200,7 +200,7 @@ fn of_write(
         let response = if status == 204 { &bare } else { &answer };
         responses.insert(status.to_string(), response.clone());
     }
-    write_problems(model, write, deployed).responses(schemas, &mut responses);
+    write_problems(model, write, deployed).problem_responses(schemas, &mut responses);
     let entity =
         shape::changed_entity(model, write).or_else(|| write.all_steps().iter().find_map(|step| step.entity()));
     let mut described = json!({
@@ -228,39 +228,39 @@ fn is_keyed(write: &Write) -> bool {
 
 fn write_problems(model: &Model, write: &Write, deployed: Deployed<'_>) -> Problems {
     let mut problems = Problems::default();
-    problems.add(
+    problems.add_common(
         400,
         &["invalid_input", "invalid_json", "incomplete_body", "out_of_range"],
     );
     if write.idempotency.need == IdempotencyNeed::Required {
-        problems.add(400, &["idempotency_key_required"]);
+        problems.add_common(400, &["idempotency_key_required"]);
     }
     if deployed.read_only {
-        problems.add(403, &["read_only"]);
+        problems.add_common(403, &["read_only"]);
     }
     access::caller_problems(model, &[&write.allow], &mut problems);
     let found = possible_refusals(model, write);
-    problems.add(408, &["body_too_slow"]);
-    problems.add(409, &["conflict"]);
+    problems.add_common(408, &["body_too_slow"]);
+    problems.add_common(409, &["conflict"]);
     if write.lets.iter().any(|bound| let_may_find_several(model, bound)) {
-        problems.add(409, &["several_rows"]);
+        problems.add_common(409, &["several_rows"]);
     }
-    problems.add(413, &["too_large"]);
-    problems.add(415, &["unsupported_media_type"]);
+    problems.add_common(413, &["too_large"]);
+    problems.add_common(415, &["unsupported_media_type"]);
     for (status, name) in &found {
-        problems.refusal(&model.name, *status, name);
+        problems.add_refusal(&model.name, *status, name);
     }
     if write.idempotency.need != IdempotencyNeed::None {
-        problems.add(422, &["idempotency_key_reused"]);
+        problems.add_common(422, &["idempotency_key_reused"]);
         if access::admits_without_id(model, &write.allow) {
-            problems.add(409, &["already_done"]);
+            problems.add_common(409, &["already_done"]);
         }
     }
     if is_versioned(model, write) {
-        problems.add(412, &["version_differs"]);
+        problems.add_common(412, &["version_differs"]);
     }
     if write.if_match_required {
-        problems.add(428, &["version_required"]);
+        problems.add_common(428, &["version_required"]);
     }
     common_problems(deployed, &mut problems);
     problems
@@ -293,9 +293,9 @@ fn body(model: &Model, endpoint: &RouteEndpoint, write: &Write, schemas: &mut Sc
         first.make_ascii_uppercase();
     }
     let name = format!("{name}Request");
-    schemas.add(&name, closed_object(properties, required));
+    schemas.add_schema(&name, closed_object(properties, required));
     let mut media = json!({"schema": schema_reference(&name)});
-    if let Some(example) = samples.body(entity, &endpoint.body) {
+    if let Some(example) = samples.sample_body(entity, &endpoint.body) {
         insert_member(&mut media, "example", example);
     }
     let mut content = Map::new();
@@ -376,7 +376,7 @@ fn combinations(endpoints: &[RouteEndpoint]) -> String {
     if let [one] = endpoints {
         return format!("`{}`.", one.name);
     }
-    let lines = endpoints.iter().map(|endpoint| match endpoint.combination() {
+    let lines = endpoints.iter().map(|endpoint| match endpoint.query_combination() {
         text if text.is_empty() => format!("- without parameters: `{}`", endpoint.name),
         text => format!("- `{text}`: `{}`", endpoint.name),
     });
@@ -389,10 +389,10 @@ fn combinations(endpoints: &[RouteEndpoint]) -> String {
 
 fn common_problems(deployed: Deployed<'_>, problems: &mut Problems) {
     if deployed.may_be_too_many() {
-        problems.add(429, &["too_many_requests"]);
+        problems.add_common(429, &["too_many_requests"]);
     }
     problems.is_rated = deployed.is_rated;
-    problems.add(503, &["unavailable", "timed_out", "overloaded"]);
+    problems.add_common(503, &["unavailable", "timed_out", "overloaded"]);
 }
 
 /// Whether a row that a write names by its meaning may meet a second one.

@@ -28,7 +28,7 @@ pub(crate) fn path_parameters(
         let mut parameter = json!({
             "name": arg.name, "in": "path", "required": true, "schema": schema,
         });
-        if let Some(example) = samples.argument(model, arg) {
+        if let Some(example) = samples.sample_argument(model, arg) {
             insert_member(&mut parameter, "example", example);
         }
         parameter
@@ -85,8 +85,11 @@ pub(crate) fn query_parameters(
                     if !typed.contains(&schema) {
                         typed.push(schema);
                     }
-                    example =
-                        example.or_else(|| samples.argument(model, arg).filter(|_| !matches!(arg.ty, Type::Geo(_))));
+                    example = example.or_else(|| {
+                        samples
+                            .sample_argument(model, arg)
+                            .filter(|_| !matches!(arg.ty, Type::Geo(_)))
+                    });
                 }
             }
         }

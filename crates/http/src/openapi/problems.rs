@@ -17,14 +17,14 @@ pub(crate) struct Problems {
 
 impl Problems {
     /// Adds problems that any system can have.
-    pub fn add(&mut self, status: u16, names: &[&str]) {
+    pub fn add_common(&mut self, status: u16, names: &[&str]) {
         for name in names {
             self.put(status, problem_uri(None, name));
         }
     }
 
     /// Adds a refusal of the model.
-    pub fn refusal(&mut self, system: &str, status: u16, name: &str) {
+    pub fn add_refusal(&mut self, system: &str, status: u16, name: &str) {
         self.put(status, problem_uri(Some(system), name));
     }
 
@@ -36,8 +36,8 @@ impl Problems {
     }
 
     /// The responses.
-    pub fn responses(&self, schemas: &mut Schemas<'_>, into: &mut Map<String, Json>) {
-        schemas.add("Problem", schema());
+    pub fn problem_responses(&self, schemas: &mut Schemas<'_>, into: &mut Map<String, Json>) {
+        schemas.add_schema("Problem", schema());
         for (status, types) in &self.by_status {
             let mut headers = json!({"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}});
             let more: &[&str] = match status {
@@ -62,7 +62,7 @@ impl Problems {
                     },
                 },
             });
-            into.insert(status.to_string(), schemas.response(*status, response));
+            into.insert(status.to_string(), schemas.response_reference(*status, response));
         }
     }
 }

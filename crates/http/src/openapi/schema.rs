@@ -27,12 +27,12 @@ impl<'a> Schemas<'a> {
     }
 
     /// Adds a schema under a name.
-    pub fn add(&mut self, name: &str, schema: Json) {
+    pub fn add_schema(&mut self, name: &str, schema: Json) {
         self.named.insert(name.to_owned(), schema);
     }
 
     /// A reference to a response, under one name for all operations that have the same.
-    pub fn response(&mut self, status: u16, response: Json) -> Json {
+    pub fn response_reference(&mut self, status: u16, response: Json) -> Json {
         let of_status = |name: &str| name.split('-').nth(1) == Some(status.to_string().as_str());
         let known = self
             .responses
@@ -151,12 +151,12 @@ impl<'a> Schemas<'a> {
     }
 
     fn object(&mut self, of: &ObjectType) -> Json {
-        let (properties, required) = self.fields(of);
+        let (properties, required) = self.object_fields(of);
         closed_object(properties, required)
     }
 
     /// The properties of an object, and which are always there.
-    pub fn fields(&mut self, of: &ObjectType) -> (Map<String, Json>, Vec<String>) {
+    pub fn object_fields(&mut self, of: &ObjectType) -> (Map<String, Json>, Vec<String>) {
         let mut properties = Map::new();
         for field in &of.fields {
             properties.insert(field.name.clone(), self.of(&field.ty));

@@ -74,7 +74,7 @@ fn with_groups(model: &Model, read: &Read, selection: &Selection, schemas: &mut 
         Return::Fields(fields) => Some(of_fields(fields, schemas)),
         Return::Value(expr) => match &expr.ty {
             Type::Row(entity) => model.entity(*entity).map(|of| schemas.row(of)),
-            Type::Object(of) | Type::Geo(Some(of)) => Some(schemas.fields(of)),
+            Type::Object(of) | Type::Geo(Some(of)) => Some(schemas.object_fields(of)),
             _ => None,
         },
     };
@@ -283,7 +283,7 @@ fn count(model: &Model, selection: &Selection, schemas: &mut Schemas<'_>, is_who
     selection.by.iter().rev().fold(counted, |within, by| {
         let attribute = entity.and_then(|entity| entity.attribute(by));
         let mut schema = json!({"type": "object", "additionalProperties": within});
-        if let Some(attribute) = attribute.filter(|attribute| attribute.ty.members().is_some()) {
+        if let Some(attribute) = attribute.filter(|attribute| attribute.ty.enum_members().is_some()) {
             insert_member(&mut schema, "propertyNames", schemas.of(&attribute.ty));
         }
         schema

@@ -20,7 +20,7 @@ pub(crate) fn webhook_documents(model: &Model, schemas: &mut Schemas<'_>) -> Opt
 }
 
 fn of_webhook(model: &Model, webhook: &Webhook, schemas: &mut Schemas<'_>) -> Json {
-    let (properties, required) = of_fields(webhook.sent(), schemas);
+    let (properties, required) = of_fields(webhook.sent_values(), schemas);
     let body = json!({
         "type": {"const": webhook.name},
         "timestamp": {"type": "string", "format": "date-time", "description": "When the change happened."},

@@ -64,7 +64,7 @@ pub fn span_queue() -> (SpanSink, SpanSource) {
 
 impl SpanSink {
     /// Notes a span, unless too many wait.
-    pub(crate) fn note(&self, span: RequestSpan) {
+    pub(crate) fn note_span(&self, span: RequestSpan) {
         if self.sender.try_send(span).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }

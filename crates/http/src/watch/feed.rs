@@ -128,7 +128,7 @@ impl Drop for FeedEnd {
 
 impl Subscription {
     /// Waits for a change that concerns whoever asks, or until some were missed. Answers whether more can be heard.
-    pub async fn concerned(&mut self, mut concerns: impl FnMut(&Change) -> bool) -> bool {
+    pub async fn next_concerned(&mut self, mut concerns: impl FnMut(&Change) -> bool) -> bool {
         loop {
             match self.0.recv().await {
                 Ok(news) => match &*news {
@@ -194,7 +194,7 @@ entities:
 
     #[tokio::test]
     async fn what_is_throttled_comes_late_and_nobody_reads_again_for_it() {
-        let model = singlet_model::load(&Source::new("model.yaml", MODEL.to_owned()))
+        let model = singlet_model::load_source(&Source::new("model.yaml", MODEL.to_owned()))
             .model
             .unwrap();
         let store = Arc::new(Throttled {
@@ -214,7 +214,7 @@ entities:
             changes += 1;
             true
         };
-        assert!(heard.concerned(count).await);
+        assert!(heard.next_concerned(count).await);
         // The first thing that is heard is the change.
         assert_eq!((changes, store.readings.load(Ordering::SeqCst)), (1, 0));
     }

@@ -23,9 +23,9 @@ impl ShownRows {
     /// The rows of an answer, which attributes tell apart; where one is not shown, a row is told apart by all that is.
     pub fn of(rows: &[Value], key: &[String]) -> Self {
         let row = |value: &Value| {
-            let text = json_text::of(value);
+            let text = json_text::json_of(value);
             let parts: Option<Vec<String>> = match value {
-                Value::M(row) => key.iter().map(|name| row.get(name).map(json_text::of)).collect(),
+                Value::M(row) => key.iter().map(|name| row.get(name).map(json_text::json_of)).collect(),
                 _ => None,
             };
             let identity = parts.map_or_else(|| text.clone(), |parts| parts.join(","));

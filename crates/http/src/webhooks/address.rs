@@ -93,7 +93,7 @@ impl WebhookAddress {
     }
 
     /// What stands in the `Host` header.
-    pub fn authority(&self) -> &str {
+    pub fn host_authority(&self) -> &str {
         self.uri.authority().map_or("", |authority| authority.as_str())
     }
 

@@ -107,7 +107,7 @@ impl WebhookClient {
 
     /// Gives each attempt another time.
     #[must_use]
-    pub fn within(mut self, time_max: Duration) -> Self {
+    pub fn with_time_max(mut self, time_max: Duration) -> Self {
         self.time_max = time_max;
         self
     }
@@ -116,7 +116,7 @@ impl WebhookClient {
         let secrets = self.secrets.get(post.webhook).ok_or(PostError::Secret)?;
         let address = WebhookAddress::parse(post.address, self.reach).map_err(PostError::Address)?;
         let request = Request::post(address.path())
-            .header(header::HOST, address.authority())
+            .header(header::HOST, address.host_authority())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, "singlet-webhooks")
             .header(header::CONNECTION, "close")
@@ -124,7 +124,7 @@ impl WebhookClient {
             .header("webhook-timestamp", post.at_seconds)
             .header(
                 "webhook-signature",
-                secrets.signature(post.id, post.at_seconds, post.body),
+                secrets.signature_header(post.id, post.at_seconds, post.body),
             )
             .body(Body::from(post.body.to_owned()))
             .map_err(PostError::Request)?;

@@ -79,7 +79,7 @@ impl WebhookSecrets {
     }
 
     /// The header `webhook-signature`: one for each secret.
-    pub fn signature(&self, id: &str, at_seconds: i64, body: &str) -> String {
+    pub fn signature_header(&self, id: &str, at_seconds: i64, body: &str) -> String {
         let signed = format!("{id}.{at_seconds}.{body}");
         let one = |key: &hmac::Key| format!("v1,{}", STANDARD.encode(hmac::sign(key, signed.as_bytes())));
         self.0.iter().map(one).collect::<Vec<_>>().join(" ")
@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn the_signature_is_that_of_the_published_example() {
         let secrets = WebhookSecrets::new(&["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]).unwrap();
-        let signature = secrets.signature("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, "{\"test\": 2432232314}");
+        let signature =
+            secrets.signature_header("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, "{\"test\": 2432232314}");
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
@@ -116,7 +117,7 @@ mod tests {
         );
         assert_eq!(WebhookSecrets::new(&["whsec_%%%"]).err(), Some(SecretError::Encoding));
         let two = WebhookSecrets::new(&[of(24), of(25)]).unwrap();
-        assert_eq!(two.signature("m", 1, "{}").split(' ').count(), 2);
+        assert_eq!(two.signature_header("m", 1, "{}").split(' ').count(), 2);
         assert!(!format!("{two:?}").contains("BwcH"));
     }
 }

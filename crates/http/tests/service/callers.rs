@@ -40,7 +40,7 @@ fn unsigned(header: &Json, claims: &Json) -> String {
 fn tokens_that_are_not_good_are_refused() {
     let tasks = "/api/v1/tasks?limit=1";
     let good = token("todo", &[("sub", "ada")]);
-    let sign = |token: &singlet_http::auth::LocalToken| token.sign(&SHARED.secret).unwrap();
+    let sign = |token: &singlet_http::auth::LocalToken| token.sign_token(&SHARED.secret).unwrap();
     assert_eq!(with_token(&SHARED, "todo", tasks, &sign(&good)).0, 200);
     let mut expired = good.clone();
     expired.expires = now() - 120;
@@ -61,7 +61,7 @@ fn tokens_that_are_not_good_are_refused() {
     for (case, text) in [
         ("expired", sign(&expired)),
         ("another audience", sign(&token("booking", &[("sub", "ada")]))),
-        ("another secret", good.sign(&other_secret).unwrap()),
+        ("another secret", good.sign_token(&other_secret).unwrap()),
         ("no algorithm", none.clone()),
         ("no algorithm, with a signature", format!("{none}{signature}")),
         ("claims changed", format!("{head}.{linus}.{signature}")),
@@ -203,11 +203,11 @@ fn public_keys_verify_tokens_and_the_secret_no_longer_does() {
         only: Some(&["todo"]),
         ..Options::default()
     });
-    let by_secret = token("todo", &[("sub", "ada")]).sign(&running.secret).unwrap();
+    let by_secret = token("todo", &[("sub", "ada")]).sign_token(&running.secret).unwrap();
     assert_eq!(with_token(&running, "todo", "/api/v1/tasks", &by_secret), refused());
     // The public key as an HMAC secret is the classic confusion.
     let confused = singlet_http::auth::Secret::new(&jwks.to_string()).unwrap();
-    let by_public = token("todo", &[("sub", "ada")]).sign(&confused).unwrap();
+    let by_public = token("todo", &[("sub", "ada")]).sign_token(&confused).unwrap();
     assert_eq!(with_token(&running, "todo", "/api/v1/tasks", &by_public), refused());
     let signed = sign_es256(&json!({"sub": "ada", "aud": "todo", "exp": now() + 60}), "one");
     assert_eq!(with_token(&running, "todo", "/api/v1/tasks?limit=1", &signed).0, 200);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
-use singlet_http::openapi::{Deployed, document};
+use singlet_http::openapi::{Deployed, openapi_document};
 use singlet_http::routing::Routes;
 
 use crate::client::Reply;
@@ -17,7 +17,7 @@ static DOCUMENTS: LazyLock<BTreeMap<&str, Json>> = LazyLock::new(|| {
         let model = model(system);
         (
             system,
-            document(&model, &Routes::of(&model), Deployed::as_modelled(&model)),
+            openapi_document(&model, &Routes::of(&model), Deployed::as_modelled(&model)),
         )
     });
     documents.collect()

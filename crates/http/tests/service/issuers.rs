@@ -450,7 +450,7 @@ fn keys_come_by_tls_through_a_proxy_that_is_named() {
     let key = RsaKey::numbered(1, "one");
     issuer.publishes(&[key.published()]);
     let (address, asked) = start_proxy("Basic YWRhOnMzY3JldA==");
-    let route = vouched().through(&format!("http://ada:s3cret@{address}"), "");
+    let route = vouched().through_proxy(&format!("http://ada:s3cret@{address}"), "");
     let running = serve(&issuer, &["cognito"], route, Duration::ZERO);
     let token = key.sign(&cognito_access(&issuer.name));
     assert_eq!(with_token(&running, "cognito", TICKETS, &token).0, 200);
@@ -469,19 +469,21 @@ async fn a_proxy_that_refuses_is_named_and_one_that_is_not_meant_is_not_asked() 
     };
     let (address, asked) = start_proxy("Basic YWRhOnMzY3JldA==");
     let proxy = format!("http://{address}");
-    let refused = start(vouched().through(&proxy, "")).await.unwrap_err();
+    let refused = start(vouched().through_proxy(&proxy, "")).await.unwrap_err();
     assert!(refused.starts_with("the proxy gives no connection: "), "{refused}");
     assert_eq!(asked.lock().unwrap().len(), 1);
-    assert_eq!(start(vouched().through(&proxy, "localhost")).await, Ok(()));
+    assert_eq!(start(vouched().through_proxy(&proxy, "localhost")).await, Ok(()));
     assert_eq!(asked.lock().unwrap().len(), 1);
-    let socks = start(vouched().through("socks5://127.0.0.1:9", "")).await.unwrap_err();
+    let socks = start(vouched().through_proxy("socks5://127.0.0.1:9", ""))
+        .await
+        .unwrap_err();
     assert_eq!(
         socks,
         "the proxy gives no connection: only proxies at `http://` addresses are spoken to"
     );
     // Nobody vouches for it: not through a proxy either.
     let unknown = KeyRoute::default().vouched_by(Some(include_bytes!("tls/certificate.pem").to_vec()));
-    let through = unknown.through(&format!("http://ada:s3cret@{address}"), "");
+    let through = unknown.through_proxy(&format!("http://ada:s3cret@{address}"), "");
     assert!(start(through).await.unwrap_err().starts_with("no TLS"));
 }
 

@@ -32,7 +32,7 @@ impl Issuer {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async move {
                 let server = Server::bind("127.0.0.1:0", tls.as_ref()).await.unwrap();
-                ready.send(server.address().unwrap().port()).unwrap();
+                ready.send(server.bound_address().unwrap().port()).unwrap();
                 let (described, keys) = (own.clone(), own);
                 let at = format!("{}/.well-known/openid-configuration", path.trim_end_matches('/'));
                 let router = Router::new()

@@ -211,7 +211,7 @@ fn encrypted(certificates: &[u8], key: &[u8]) -> String {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(async move {
             let server = Server::bind("127.0.0.1:0", Some(&files)).await.unwrap();
-            ready.send(server.address().unwrap().port()).unwrap();
+            ready.send(server.bound_address().unwrap().port()).unwrap();
             let keys = json!({"keys": [published_es256("one")]}).to_string();
             let router = Router::new().route("/keys", get(move || async move { keys }));
             let never = std::future::pending();

@@ -388,7 +388,7 @@ fn who_has_no_id_is_never_given_the_answer_of_another() {
         assert_eq!(again.text(), own.text());
     }
     let named_so = crate::running::token("notes", &[("sub", "-")])
-        .sign(&running.secret)
+        .sign_token(&running.secret)
         .unwrap();
     let bearer = format!("Bearer {named_so}");
     let headers = [

@@ -1,7 +1,7 @@
 //! The OpenAPI documents that are checked in.
 
 use serde_json::Value as Json;
-use singlet_http::openapi::{Deployed, document};
+use singlet_http::openapi::{Deployed, openapi_document};
 use singlet_http::routing::Routes;
 
 use crate::running::{SHARED, SYSTEMS, folder, model, sample};
@@ -18,7 +18,7 @@ fn the_documents_in_the_repository_are_current() {
             sample: Some(&rows),
             ..Deployed::as_modelled(&model)
         };
-        let text = format!("{:#}\n", document(&model, &Routes::of(&model), deployed));
+        let text = format!("{:#}\n", openapi_document(&model, &Routes::of(&model), deployed));
         let path = folder(system).join("openapi.json");
         if std::env::var_os("SINGLET_UPDATE").is_some() {
             std::fs::write(&path, &text).unwrap();
@@ -33,7 +33,7 @@ fn the_documents_in_the_repository_are_current() {
             is_rated: false,
             ..deployed
         };
-        let text = format!("{:#}\n", document(&model, &Routes::of(&model), unrated));
+        let text = format!("{:#}\n", openapi_document(&model, &Routes::of(&model), unrated));
         let served = SHARED.get(system, "-", "/openapi.json");
         assert_eq!(served.text(), text);
     }

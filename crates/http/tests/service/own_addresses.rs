@@ -76,7 +76,7 @@ fn every_read_of_the_systems_has_an_address_of_its_own() {
     for system in SYSTEMS {
         let model = model(system);
         let routes = Routes::of(&model);
-        let own = routes.places().iter().filter(|place| place.is_own_address).count();
+        let own = routes.route_paths().iter().filter(|place| place.is_own_address).count();
         let reads = model.reads.iter().filter(|read| read.http.is_some()).count();
         assert_eq!(own, reads, "{system}");
     }
@@ -103,17 +103,17 @@ fn a_path_of_the_model_leads_where_it_led() {
         ),
         ("/reads/{a}?b", "b: string 1..9", vec![]),
     ] {
-        let loaded = singlet_model::load(&Source::new("own", text(route, args)));
+        let loaded = singlet_model::load_source(&Source::new("own", text(route, args)));
         let routes = Routes::of(&loaded.model.unwrap());
         let mut found: Vec<&str> = routes
-            .places()
+            .route_paths()
             .iter()
             .filter(|place| place.is_own_address)
             .map(|place| place.path.as_str())
             .collect();
         found.sort_unstable();
         assert_eq!(found, own, "{route}");
-        let led = routes.find("/reads/note", &Method::GET).unwrap();
+        let led = routes.find_route("/reads/note", &Method::GET).unwrap();
         assert_eq!(led.place.is_own_address, own.contains(&"/reads/note"), "{route}");
     }
 }

@@ -41,7 +41,7 @@ impl Told {
     fn note(&self, truth: Truth) {
         let mut truths = self.truths.lock().unwrap();
         truths.push(truth);
-        self.disk.mark(truths.len() as u64);
+        self.disk.mark_commit(truths.len() as u64);
     }
 }
 
@@ -80,14 +80,16 @@ fn every_answer_is_true_after_a_loss_of_power() {
     for seed in 0..wanted.div_ceil(CUTS_PER_LOAD) as u64 {
         let (disk, truths) = load();
         let mut random = Random(seed);
-        let mut replay = disk.cuts();
+        let mut replay = disk.power_cuts();
         let count = CUTS_PER_LOAD.min(wanted - cuts);
-        let mut points: Vec<u64> = (0..count).map(|_| random.below(replay.points() as u64)).collect();
+        let mut points: Vec<u64> = (0..count)
+            .map(|_| random.number_below(replay.point_count() as u64))
+            .collect();
         points.sort_unstable();
         for point in points {
             replay.advance_to(usize::try_from(point).unwrap());
-            let told = usize::try_from(replay.mark()).unwrap();
-            let after = replay.cut(&mut random);
+            let told = usize::try_from(replay.greatest_mark()).unwrap();
+            let after = replay.cut_power(&mut random);
             checked += recover(&after, &truths[..told], &format!("load {seed}, point {point}"));
             cuts += 1;
         }
@@ -127,7 +129,7 @@ fn load() -> (SimulatedDisk, Vec<Truth>) {
 /// Opens what a cut left: everything fits together, and what was told is so.
 fn recover(disk: &SimulatedDisk, truths: &[Truth], place: &str) -> usize {
     let store = opened(disk);
-    let inspected = store.inspect().unwrap();
+    let inspected = store.inspect_rows().unwrap();
     assert!(inspected.flaws.is_empty(), "{place}: {:?}", inspected.flaws);
     let running = start_on(store.clone());
     let runtime = tokio::runtime::Builder::new_current_thread()

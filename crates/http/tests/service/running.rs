@@ -69,7 +69,7 @@ pub fn model(system: &str) -> Model {
         "cognito" | "auth0" | "keycloak" | "strict" => crate::issuers::model_text(system),
         system => std::fs::read_to_string(folder(system).join("model.yaml")).unwrap(),
     };
-    singlet_model::load(&singlet_model::Source::new(system, text))
+    singlet_model::load_source(&singlet_model::Source::new(system, text))
         .model
         .unwrap()
 }
@@ -102,7 +102,7 @@ pub async fn settings(model: &Model, sample: String, options: &Options) -> Syste
         jwt: JwtSettings {
             issuer: options.issuer.clone(),
         },
-        api_keys: ApiKeys::local(&secret(), &model.name, &model.callers.roles),
+        api_keys: ApiKeys::local_keys(&secret(), &model.name, &model.callers.roles),
         read_only: options.read_only,
         rate: if options.rates { None } else { Some(None) },
         is_proxied: options.proxies != Proxies::default(),
@@ -114,7 +114,7 @@ pub async fn settings(model: &Model, sample: String, options: &Options) -> Syste
 pub async fn system(name: &str, options: &Options) -> System {
     let model = model(name);
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
-    store.create_table(&table::spec(&model)).await.unwrap();
+    store.create_table(&table::table_spec(&model)).await.unwrap();
     let rows = sample(name);
     let settings = settings(&model, rows.clone(), options).await;
     let engine = Engine::open(Arc::new(model), store, Attributes::new(), secret().cursor_key(name));
@@ -140,11 +140,11 @@ pub fn start(options: Options) -> Running {
 pub fn start_text(text: &'static str) -> Running {
     let options = Options::default();
     start_with(options.clone(), async move || {
-        let model = singlet_model::load(&singlet_model::Source::new("own", text))
+        let model = singlet_model::load_source(&singlet_model::Source::new("own", text))
             .model
             .unwrap();
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
-        store.create_table(&table::spec(&model)).await.unwrap();
+        store.create_table(&table::table_spec(&model)).await.unwrap();
         let settings = settings(&model, String::new(), &options).await;
         let engine = Engine::open(Arc::new(model), store, Attributes::new(), [1; 32]);
         vec![System::new(Arc::new(engine), settings)]
@@ -191,7 +191,9 @@ fn start_with(options: Options, open: impl AsyncFnOnce() -> Vec<System> + Send +
                 Some(clock) => Service::with_clock(systems, settings, Clock::Held(clock)),
                 None => Service::new(systems, settings),
             };
-            ready.send((server.address().unwrap(), Arc::clone(&service))).unwrap();
+            ready
+                .send((server.bound_address().unwrap(), Arc::clone(&service)))
+                .unwrap();
             let ended = async move { drop(ended.await) };
             server.run(service, ended).await
         })
@@ -235,7 +237,7 @@ impl Running {
             Some((id, role)) => vec![("sub", id), ("role", role)],
             None => vec![("sub", caller)],
         };
-        let token = token(system, &claims).sign(&self.secret).unwrap();
+        let token = token(system, &claims).sign_token(&self.secret).unwrap();
         ("authorization", format!("Bearer {token}"))
     }
 

@@ -167,7 +167,7 @@ fn a_ticket_ends_with_the_token_that_it_holds() {
     let mut claims = token("todo", &[("sub", "ada")]);
     // Clocks may differ by half a minute.
     claims.expires = now() - 27;
-    let credentials = format!("Bearer {}", claims.sign(&running.secret).unwrap());
+    let credentials = format!("Bearer {}", claims.sign_token(&running.secret).unwrap());
     let path = format!("/todo{PENDING}");
     let answer = send(
         running.address,

@@ -198,7 +198,9 @@ async fn whoever_reads_again_when_told_holds_what_the_read_answers() {
                 let is_due = watching.instants.first().is_some_and(|instant| *instant <= now);
                 let (answered, next_instant) = read(&engine, &watching.watched, &watching.request).await;
                 // Whoever may ask and has the same key is answered the same.
-                let is_admitted = engine.admits(watching.name, &watching.request.caller, now).is_ok();
+                let is_admitted = engine
+                    .admits_caller(watching.name, &watching.request.caller, now)
+                    .is_ok();
                 if let Some(key) = watching.watched.share_key.clone().filter(|_| is_admitted) {
                     let known = shared.entry(key).or_insert_with(|| answered.clone());
                     assert_eq!(*known, answered, "seed {seed}, step {step}: {}", watching.name);

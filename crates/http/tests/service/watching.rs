@@ -287,7 +287,7 @@ fn watching_ends_with_the_token() {
     let mut claims = token("todo", &[("sub", "ada")]);
     // Clocks may differ by half a minute.
     claims.expires = now() - 27;
-    let credentials = format!("Bearer {}", claims.sign(&running.secret).unwrap());
+    let credentials = format!("Bearer {}", claims.sign_token(&running.secret).unwrap());
     let mut watcher = Watcher::open(&running, "/todo/api/v1/tasks?limit=2", &credentials, "");
     assert!(watcher.next_chunk());
     let mut told = 0;
@@ -322,7 +322,7 @@ fn watching_ends_with_the_model() {
     assert!(watcher.next_chunk());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let next = runtime.block_on(system("todo", &Options::default()));
-    running.service.replace(next);
+    running.service.replace_system(next);
     while watcher.next_chunk() {}
     let mut again = Watcher::open(&running, "/todo/api/v1/tasks", &ada, "");
     assert!(again.next_chunk());

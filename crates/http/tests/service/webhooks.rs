@@ -25,7 +25,9 @@ const LONG: Duration = Duration::from_secs(60);
 fn client(reach: Reach, authorities: Option<&[u8]>) -> WebhookClient {
     let secrets = WebhookSecrets::new(&SECRETS).unwrap();
     let secrets = BTreeMap::from([("paid".to_owned(), secrets)]);
-    WebhookClient::new(secrets, reach, authorities).unwrap().within(LONG)
+    WebhookClient::new(secrets, reach, authorities)
+        .unwrap()
+        .with_time_max(LONG)
 }
 
 async fn send(client: &WebhookClient, address: &str) -> Posted {
@@ -170,7 +172,7 @@ async fn hostile_receivers_end_within_their_bounds() {
     });
     assert!(reason(send(&client, &long_head).await).starts_with("the answer broke off"));
     // It says nothing, or a byte now and then.
-    let impatient = self::client(Reach::Anywhere, None).within(Duration::from_millis(300));
+    let impatient = self::client(Reach::Anywhere, None).with_time_max(Duration::from_millis(300));
     let (silent, _) = receiver(|stream| {
         let _ = stream.read(&mut [0]);
     });
@@ -240,7 +242,7 @@ fn encrypted(certificates: &[u8], key: &[u8]) -> u16 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(async move {
             let server = Server::bind("127.0.0.1:0", Some(&files)).await.unwrap();
-            ready.send(server.address().unwrap().port()).unwrap();
+            ready.send(server.bound_address().unwrap().port()).unwrap();
             let router = Router::new().route("/hook", post(|| async {}));
             let never = std::future::pending();
             server.serve(router, Limits::default(), never, || {}, async {}).await

@@ -36,7 +36,7 @@ pub enum Part {
 /// A variable of a [`Template`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// The name, by which [`Template::encode`] asks for the value. The same name is the same value.
+    /// The name, by which [`Template::encode_key`] asks for the value. The same name is the same value.
     pub name: String,
     /// How the value stands in the text.
     pub form: Form,
@@ -91,7 +91,7 @@ impl Template {
     }
 
     /// The variables in order of appearance, repeated ones every time.
-    pub fn variables(&self) -> impl Iterator<Item = &Variable> {
+    pub fn variable_parts(&self) -> impl Iterator<Item = &Variable> {
         self.parts.iter().filter_map(|part| match part {
             Part::Variable(variable) => Some(variable),
             _ => None,
@@ -125,14 +125,17 @@ impl Template {
     }
 
     /// What each part can be.
-    pub(crate) fn languages(&self) -> Vec<KeyLanguage> {
-        self.parts.iter().map(|part| part.language(self.delimiter)).collect()
+    pub(crate) fn part_languages(&self) -> Vec<KeyLanguage> {
+        self.parts
+            .iter()
+            .map(|part| part.part_language(self.delimiter))
+            .collect()
     }
 }
 
 impl Part {
     /// A variable of a domain in the form that a bare `{name}` has.
-    pub fn variable(name: &str, domain: Domain) -> Self {
+    pub fn bare_variable(name: &str, domain: Domain) -> Self {
         Self::Variable(Variable::new(name, Form::of(&domain), domain))
     }
 
@@ -141,14 +144,14 @@ impl Part {
         Self::Text(text.to_owned())
     }
 
-    pub(crate) fn language(&self, delimiter: Delimiter) -> KeyLanguage {
+    pub(crate) fn part_language(&self, delimiter: Delimiter) -> KeyLanguage {
         match self {
             Self::Text(text) => KeyLanguage::of_words([text.as_str()]),
             Self::Number(number) => KeyLanguage::of_words([number.to_string().as_str()]),
             Self::Variable(variable) => variable
-                .encoding(delimiter)
+                .resolved_encoding(delimiter)
                 .language_or_any(&WordSet::Domain(&variable.domain)),
-            Self::Anything => Domain::text(0, None).language(),
+            Self::Anything => Domain::text(0, None).word_language(),
         }
     }
 }
@@ -163,7 +166,7 @@ impl Variable {
         }
     }
 
-    pub(crate) fn encoding(&self, delimiter: Delimiter) -> Encoding {
+    pub(crate) fn resolved_encoding(&self, delimiter: Delimiter) -> Encoding {
         Encoding::of(&self.form, &self.domain, delimiter)
     }
 
@@ -185,7 +188,7 @@ impl Variable {
                 problem,
             });
         }
-        if !self.form.fits(&self.domain) {
+        if !self.form.fits_domain(&self.domain) {
             let (form, domain) = (self.form.to_string(), self.domain.to_string());
             return Err(TemplateError::Form {
                 variable: self.name.clone(),
@@ -313,13 +316,13 @@ mod tests {
         let status = Domain::one_of(["open", "done"]);
         let parts = vec![
             Part::text("A#"),
-            Part::Variable(Variable::new("status", Form::rank(&status).unwrap(), status)),
+            Part::Variable(Variable::new("status", Form::rank_form(&status).unwrap(), status)),
             Part::text("#"),
-            Part::Variable(Variable::new("at", Form::Fixed.descending(), Domain::Time)),
+            Part::Variable(Variable::new("at", Form::Fixed.descending_form(), Domain::Time)),
             Part::text("#"),
-            Part::variable("n", Domain::integer(Some(0), None)),
+            Part::bare_variable("n", Domain::integer_range(Some(0), None)),
             Part::text("#"),
-            Part::Variable(Variable::new("m", Form::Plain, Domain::integer(Some(0), Some(9)))),
+            Part::Variable(Variable::new("m", Form::Plain, Domain::integer_range(Some(0), Some(9)))),
             Part::text("#"),
             Part::Variable(Variable::new("name", Form::Ordered, Domain::text(1, None))),
         ];
@@ -337,7 +340,7 @@ mod tests {
     #[test]
     fn a_key_takes_the_type_of_the_one_part_that_it_is() {
         let whole = |domain| template(vec![Part::Variable(Variable::new("x", Form::Whole, domain))]).key_type();
-        assert_eq!(whole(Domain::integer(None, None)), KeyType::N);
+        assert_eq!(whole(Domain::integer_range(None, None)), KeyType::N);
         assert_eq!(whole(Domain::text(1, None)), KeyType::S);
         assert_eq!(
             whole(Domain::Binary {
@@ -348,7 +351,7 @@ mod tests {
         );
         assert_eq!(template(vec![Part::Number(Number::ONE)]).key_type(), KeyType::N);
         assert_eq!(
-            template(vec![Part::variable("n", Domain::integer(None, None))]).key_type(),
+            template(vec![Part::bare_variable("n", Domain::integer_range(None, None))]).key_type(),
             KeyType::S
         );
     }
@@ -367,15 +370,15 @@ mod tests {
                 "the form day does not apply to `x`, which is a ULID",
             ),
             (
-                vec![Part::variable("x", Domain::one_of(["a", "a"]))],
+                vec![Part::bare_variable("x", Domain::one_of(["a", "a"]))],
                 "`x` has a word twice",
             ),
             (
-                vec![Part::variable("x", Domain::one_of([]))],
+                vec![Part::bare_variable("x", Domain::one_of([]))],
                 "`x` has no words to choose from",
             ),
             (
-                vec![Part::variable("x", Domain::integer(Some(3), Some(2)))],
+                vec![Part::bare_variable("x", Domain::integer_range(Some(3), Some(2)))],
                 "`x` has a range without a number",
             ),
             (

@@ -125,7 +125,7 @@ impl Number {
     }
 
     /// The next larger number with at most `decimals` digits after the point, if it has few enough.
-    pub(crate) fn successor(self, decimals: u8) -> Option<Self> {
+    pub(crate) fn next_number(self, decimals: u8) -> Option<Self> {
         let unit = Self::normalised(false, 1, -i32::from(decimals)).ok()?;
         self.floor(decimals).checked_add(unit).ok()
     }

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use singlet_item::Value;
 use singlet_item::key::{
-    DecodeError, Delimiter, Domain, Form, Part, Template, Variable, Verdict, Witness, ambiguity, collision,
+    DecodeError, Delimiter, Domain, Form, Part, Template, Variable, Verdict, Witness, decide_ambiguity,
+    decide_collision,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -40,7 +41,7 @@ fn all_texts(characters: &str, lengths: std::ops::RangeInclusive<usize>) -> Vec<
 }
 
 fn small_domains() -> Vec<Small> {
-    let pattern = |text| Domain::pattern(text).unwrap();
+    let pattern = |text| Domain::from_pattern(text).unwrap();
     vec![
         Small {
             domain: pattern("[ab#]{0,2}"),
@@ -62,11 +63,11 @@ fn small_domains() -> Vec<Small> {
         texts(Domain::one_of(["a", "b", "ab", "a#"]), &["a", "b", "ab", "a#"]),
         texts(Domain::one_of(["", "0", "1", "00"]), &["", "0", "1", "00"]),
         Small {
-            domain: Domain::integer(Some(0), Some(11)),
+            domain: Domain::integer_range(Some(0), Some(11)),
             values: (0..=11).map(Value::from).collect(),
         },
         Small {
-            domain: Domain::integer(Some(-1), Some(2)),
+            domain: Domain::integer_range(Some(-1), Some(2)),
             values: (-1..=2).map(Value::from).collect(),
         },
         Small {
@@ -78,10 +79,10 @@ fn small_domains() -> Vec<Small> {
 
 fn forms(domain: &Domain) -> Vec<Form> {
     let natural = Form::of(domain);
-    let mut forms = vec![natural.clone(), Form::Plain, natural.descending()];
+    let mut forms = vec![natural.clone(), Form::Plain, natural.descending_form()];
     forms.extend([Form::Raw, Form::Ordered, Form::Lower, Form::Upper]);
-    forms.extend(Form::rank(domain));
-    forms.retain(|form| form.fits(domain));
+    forms.extend(Form::rank_form(domain));
+    forms.retain(|form| form.fits_domain(domain));
     forms
 }
 
@@ -161,7 +162,7 @@ impl Entity {
         let names: HashSet<&str> = self
             .templates
             .iter()
-            .flat_map(Template::variables)
+            .flat_map(Template::variable_parts)
             .map(|variable| variable.name.as_str())
             .collect();
         let mut assignments = vec![BTreeMap::new()];
@@ -180,7 +181,15 @@ impl Entity {
 
     fn keys(&self, assignment: &BTreeMap<&str, Value>) -> Vec<String> {
         let lookup = |name: &str| assignment.get(name).cloned();
-        let key = |template: &Template| template.encode(lookup).unwrap().unwrap().as_str().unwrap().to_owned();
+        let key = |template: &Template| {
+            template
+                .encode_key(lookup)
+                .unwrap()
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
         self.templates.iter().map(key).collect()
     }
 
@@ -188,10 +197,10 @@ impl Entity {
     fn part_texts(&self, assignment: &BTreeMap<&str, Value>) -> Vec<String> {
         let mut texts = Vec::new();
         for template in &self.templates {
-            for variable in template.variables() {
+            for variable in template.variable_parts() {
                 texts.push(
                     variable
-                        .encode(&assignment[variable.name.as_str()], template.delimiter())
+                        .encode_value(&assignment[variable.name.as_str()], template.delimiter())
                         .unwrap(),
                 );
             }
@@ -227,7 +236,7 @@ proptest! {
     ) {
         let keys: HashSet<Vec<String>> = left.assignments().iter().map(|assignment| left.keys(assignment)).collect();
         let expected = right.assignments().iter().any(|assignment| keys.contains(&right.keys(assignment)));
-        match collision(&left.templates, &right.templates) {
+        match decide_collision(&left.templates, &right.templates) {
             Verdict::Found(witness) => {
                 prop_assert!(expected);
                 check_witness(&left, &right, &witness);
@@ -246,7 +255,7 @@ proptest! {
         let prefixes: Vec<String> = left.assignments().iter().flat_map(|assignment| left.keys(assignment)).collect();
         let keys: Vec<String> = right.assignments().iter().flat_map(|assignment| right.keys(assignment)).collect();
         let expected = keys.iter().any(|key| prefixes.iter().any(|prefix| key.starts_with(prefix)));
-        match collision(&[open], &right.templates) {
+        match decide_collision(&[open], &right.templates) {
             Verdict::Found(witness) => {
                 prop_assert!(expected && keys.contains(&witness.keys[0]));
                 let prefix = left.keys_of(&witness.left).remove(0);
@@ -264,7 +273,7 @@ proptest! {
             readings.entry(entity.keys(&assignment)).or_default().insert(entity.part_texts(&assignment));
         }
         let expected = readings.values().any(|readings| readings.len() > 1);
-        match ambiguity(&entity.templates) {
+        match decide_ambiguity(&entity.templates) {
             Verdict::Found(witness) => {
                 prop_assert!(expected && witness.left != witness.right);
                 check_witness(&entity, &entity, &witness);
@@ -283,11 +292,11 @@ proptest! {
         let escaped = vec![strings("x", Form::Escaped), Part::text("#"), strings("y", Form::Escaped)];
         let escaped = [Template::new(escaped, Delimiter::default()).unwrap()];
         let values = HashMap::from([("x", left), ("y", right)]);
-        let key = escaped[0].encode(|name| values.get(name).map(|text| Value::from(text.as_str()))).unwrap().unwrap();
+        let key = escaped[0].encode_key(|name| values.get(name).map(|text| Value::from(text.as_str()))).unwrap().unwrap();
         let literal = |text: &str| [Template::text(text, Delimiter::default())];
-        prop_assert!(collision(&escaped, &literal(key.as_str().unwrap())).witness().is_some());
-        let readable = escaped[0].decode(&Value::from(raw.as_str())).is_ok();
-        prop_assert_eq!(collision(&escaped, &literal(&raw)).witness().is_some(), readable);
+        prop_assert!(decide_collision(&escaped, &literal(key.as_str().unwrap())).witness().is_some());
+        let readable = escaped[0].decode_key(&Value::from(raw.as_str())).is_ok();
+        prop_assert_eq!(decide_collision(&escaped, &literal(&raw)).witness().is_some(), readable);
     }
 }
 
@@ -299,7 +308,7 @@ proptest! {
         entity.templates.truncate(1);
         let template = &entity.templates[0];
         let readable: HashSet<&str> = template
-            .variables()
+            .variable_parts()
             .filter(|variable| !variable.form.is_lossy())
             .map(|variable| variable.name.as_str())
             .collect();
@@ -311,7 +320,7 @@ proptest! {
         }
         for assignment in entity.assignments() {
             let keys = entity.keys(&assignment);
-            match template.decode(&Value::from(keys[0].as_str())) {
+            match template.decode_key(&Value::from(keys[0].as_str())) {
                 Ok(values) => {
                     prop_assert_eq!(readings[&keys].len(), 1);
                     for (name, value) in values {

@@ -34,7 +34,7 @@ fn strings(pattern: &'static str, domain: Domain) -> impl Strategy<Value = Sampl
 fn fixed(pattern: &'static str, domain: Domain) -> impl Strategy<Value = Sample> {
     (pair(pattern), any::<bool>()).prop_map(move |(values, descending)| Sample {
         form: if descending {
-            Form::Fixed.descending()
+            Form::Fixed.descending_form()
         } else {
             Form::Fixed
         },
@@ -49,7 +49,7 @@ fn numbers() -> impl Strategy<Value = Sample> {
         let unit: Number = format!("1E-{decimals}").parse().unwrap();
         let range = NumberRange {
             decimals: Some(decimals),
-            ..NumberRange::integers(Some(min), Some(max))
+            ..NumberRange::integer_range(Some(min), Some(max))
         };
         let units = usize::try_from((max - min) * 10i64.pow(decimals.into())).unwrap() + 1;
         let value = |index: Index| {
@@ -58,7 +58,7 @@ fn numbers() -> impl Strategy<Value = Sample> {
         };
         let domain = Domain::Number(range);
         let padded = Form::of(&domain);
-        let form = [padded.clone(), padded.descending(), Form::Plain][form].clone();
+        let form = [padded.clone(), padded.descending_form(), Form::Plain][form].clone();
         Sample {
             form,
             domain,
@@ -72,8 +72,8 @@ fn words() -> impl Strategy<Value = Sample> {
     let lists = prop::sample::subsequence(all.clone(), 2..=all.len()).prop_shuffle();
     (lists, any::<[Index; 2]>(), 0..4usize).prop_map(|(words, indexes, form)| {
         let domain = Domain::one_of(words.iter().copied());
-        let rank = Form::rank(&domain).unwrap();
-        let form = [Form::Escaped, Form::Raw, rank.clone(), rank.descending()][form].clone();
+        let rank = Form::rank_form(&domain).unwrap();
+        let form = [Form::Escaped, Form::Raw, rank.clone(), rank.descending_form()][form].clone();
         let values = indexes.map(|index| Value::from(*index.get(&words)));
         Sample { form, domain, values }
     })
@@ -93,7 +93,7 @@ fn truncated() -> impl Strategy<Value = Sample> {
 }
 
 fn samples() -> impl Strategy<Value = Sample> {
-    let pattern = |text| Domain::pattern(text).unwrap();
+    let pattern = |text| Domain::from_pattern(text).unwrap();
     prop_oneof![
         3 => strings(STRINGS, Domain::text(0, Some(6))),
         1 => strings("[a-c#$]{1,3}", pattern("[a-c#$]+")),
@@ -135,7 +135,7 @@ fn template(sample: &Sample, delimiter: Delimiter, rest: &[Part]) -> Template {
 }
 
 fn rests(delimiter: Delimiter) -> Vec<Vec<Part>> {
-    let tail = || Part::variable("y", Domain::text(0, Some(3)));
+    let tail = || Part::bare_variable("y", Domain::text(0, Some(3)));
     let delimited = Part::Text(delimiter.to_string());
     vec![
         vec![],
@@ -148,7 +148,7 @@ fn rests(delimiter: Delimiter) -> Vec<Vec<Part>> {
 
 fn key(template: &Template, value: &Value, tail: &str) -> Value {
     let lookup = |name: &str| Some(if name == "x" { value.clone() } else { Value::from(tail) });
-    template.encode(lookup).unwrap().unwrap()
+    template.encode_key(lookup).unwrap().unwrap()
 }
 
 /// The order of values that keys are to follow: by rank for the words of a set.
@@ -170,7 +170,7 @@ proptest! {
         for rest in &rests(delimiter)[..3] {
             let template = template(&sample, delimiter, rest);
             let [value, _] = &sample.values;
-            match template.decode(&key(&template, value, &tail)) {
+            match template.decode_key(&key(&template, value, &tail)) {
                 Ok(decoded) => {
                     let x = decoded.iter().find(|(name, _)| name == "x").map(|(_, value)| value);
                     prop_assert_eq!(x, (!sample.form.is_lossy()).then_some(value));
@@ -192,7 +192,7 @@ proptest! {
             let template = template(&sample, delimiter, &rest);
             let values = compare(&sample.domain, one, two);
             let keys = key(&template, one, &tails[0]).cmp(&key(&template, two, &tails[1]));
-            match template.order(1) {
+            match template.order_after(1) {
                 _ if values == Ordering::Equal => {}
                 Order::Ascending => prop_assert_eq!(keys, values, "{}", template),
                 Order::Descending => prop_assert_eq!(keys, values.reverse(), "{}", template),
@@ -208,8 +208,8 @@ proptest! {
     #[test]
     fn order_is_promised_where_designs_rely_on_it(sample in samples()) {
         let delimiter = Delimiter::default();
-        let order = |rest: &[Part]| template(&sample, delimiter, rest).order(1);
-        let delimited = [Part::text("#"), Part::variable("y", Domain::Ulid)];
+        let order = |rest: &[Part]| template(&sample, delimiter, rest).order_after(1);
+        let delimited = [Part::text("#"), Part::bare_variable("y", Domain::Ulid)];
         match &sample.form {
             Form::Ordered | Form::Fixed | Form::Padded { .. } | Form::Bool if !matches!(sample.domain, Domain::OneOf(_)) => {
                 prop_assert_eq!(order(&delimited), Order::Ascending);
@@ -225,7 +225,7 @@ proptest! {
     fn no_value_forges_a_delimiter(text in STRINGS, delimiter in delimiters(), form in 0..4usize) {
         let form = [Form::Escaped, Form::Ordered, Form::Lower, Form::Upper][form].clone();
         let variable = Variable::new("x", form, Domain::text(0, None));
-        let encoded = variable.encode(&Value::from(text), delimiter).unwrap();
+        let encoded = variable.encode_value(&Value::from(text), delimiter).unwrap();
         prop_assert!(!encoded.contains(delimiter.character()));
     }
 
@@ -237,7 +237,7 @@ proptest! {
                 Part::Text(format!("{}#", names[side])),
                 Part::Variable(Variable::new("x", form.clone(), Domain::text(0, None))),
                 Part::text("#"),
-                Part::variable("y", Domain::text(0, None)),
+                Part::bare_variable("y", Domain::text(0, None)),
             ];
             let template = Template::new(parts, Delimiter::default()).unwrap();
             let lookup = |name: &str| Some(Value::from(if name == "x" { values[side].as_str() } else { "#$" }));
@@ -262,7 +262,7 @@ proptest! {
         let form = [Form::Escaped, Form::Ordered, Form::Raw][form].clone();
         let variable = Variable::new("x", form, Domain::text(0, None));
         let delimiter = Delimiter::default();
-        let encoded = variable.encode(&Value::from(text.as_str()), delimiter).unwrap();
+        let encoded = variable.encode_value(&Value::from(text.as_str()), delimiter).unwrap();
         let beginning = variable.encode_start(&start, delimiter).unwrap();
         prop_assert_eq!(encoded.starts_with(&beginning), text.starts_with(&start));
     }

@@ -28,7 +28,7 @@ proptest! {
         let ours = Pattern::new(&pattern).unwrap();
         let reference = Regex::new(&format!(r"\A(?:{pattern})\z")).unwrap();
         for text in texts {
-            prop_assert_eq!(ours.matches(&text), reference.is_match(&text), "/{}/ {:?}", pattern, text);
+            prop_assert_eq!(ours.matches_whole(&text), reference.is_match(&text), "/{}/ {:?}", pattern, text);
         }
     }
 }

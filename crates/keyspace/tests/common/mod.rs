@@ -30,14 +30,17 @@ pub fn small() -> Options {
 pub fn changes(number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let mut random = Random(number.wrapping_mul(0x1234_5678_9abc_def1));
     let mut changes = Vec::new();
-    for _ in 0..=random.below(5) {
-        let key = format!("key {:02}", random.below(60)).into_bytes();
-        let value = vec![number as u8; random.below(200) as usize];
-        changes.push((key, (random.below(4) > 0).then_some(value)));
+    for _ in 0..=random.number_below(5) {
+        let key = format!("key {:02}", random.number_below(60)).into_bytes();
+        let value = vec![number as u8; random.number_below(200) as usize];
+        changes.push((key, (random.number_below(4) > 0).then_some(value)));
     }
-    if random.below(20) == 0 {
-        let key = format!("large {:02}", random.below(30)).into_bytes();
-        changes.push((key, Some(vec![number as u8; 50_000 + random.below(100_000) as usize])));
+    if random.number_below(20) == 0 {
+        let key = format!("large {:02}", random.number_below(30)).into_bytes();
+        changes.push((
+            key,
+            Some(vec![number as u8; 50_000 + random.number_below(100_000) as usize]),
+        ));
     }
     changes.push((b"number".to_vec(), Some(number.to_be_bytes().to_vec())));
     changes
@@ -48,8 +51,8 @@ pub fn commit(space: &Keyspace) -> Result<u64, Error> {
     block_on(space.commit(|draft: &mut Draft<'_>| {
         for (key, value) in changes(draft.number()) {
             match value {
-                Some(value) => draft.put(key, value)?,
-                None => draft.delete(key)?,
+                Some(value) => draft.put_row(key, value)?,
+                None => draft.delete_row(key)?,
             }
         }
         Ok(draft.number())

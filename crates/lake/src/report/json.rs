@@ -28,7 +28,7 @@ fn view_json(view: &ReportView) -> Json {
     let bar = |bar: &super::ReportBar| {
         let mut shown = Map::from_iter([
             ("label".to_owned(), Json::from(bar.label.as_str())),
-            ("value".to_owned(), value(bar.total())),
+            ("value".to_owned(), value(bar.bar_total())),
         ]);
         if view.has_parts() {
             let parts = view.series.iter().zip(&bar.parts).filter(|(_, part)| **part != 0);

@@ -72,8 +72,8 @@ impl LakeReport {
         let mut views = Vec::new();
         let mut is_there = false;
         for entity in lake_entities(model)? {
-            let current = TableLog::load(files, &entity.name)?;
-            let changes = TableLog::load(files, &changes_table(&entity.name))?;
+            let current = TableLog::load_log(files, &entity.name)?;
+            let changes = TableLog::load_log(files, &changes_table(&entity.name))?;
             is_there |= current.version.is_some();
             let mut charts = current_charts(model, entity, &current.columns, now_millis);
             read_table(files, &current, &mut charts)?;
@@ -94,7 +94,7 @@ impl LakeReport {
 
 impl ReportBar {
     /// All its parts together.
-    pub fn total(&self) -> i128 {
+    pub fn bar_total(&self) -> i128 {
         self.parts.iter().fold(0, |all, part| all.saturating_add(*part))
     }
 }

@@ -98,7 +98,7 @@ fn push_view(out: &mut String, view: &ReportView, top: usize) -> usize {
             ));
             from = to;
         }
-        let value = view.unit.shown(bar.total());
+        let value = view.unit.shown(bar.bar_total());
         text(out, "v", (MARGIN + LABEL_WIDTH + from + 8, middle), "start", &value);
         at += LINE_HEIGHT;
     }

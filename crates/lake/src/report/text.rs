@@ -19,7 +19,12 @@ impl ReportView {
 
     /// What the longest bar stands for, at least one.
     pub(super) fn longest(&self) -> i128 {
-        self.bars.iter().map(ReportBar::total).max().unwrap_or_default().max(1)
+        self.bars
+            .iter()
+            .map(ReportBar::bar_total)
+            .max()
+            .unwrap_or_default()
+            .max(1)
     }
 }
 
@@ -55,7 +60,7 @@ fn push_view(out: &mut String, view: &ReportView) {
         .unwrap_or_default();
     let longest = view.longest();
     for (bar, label) in view.bars.iter().zip(labels) {
-        let total = bar.total();
+        let total = bar.bar_total();
         let line = format!(
             "  {label:<width$}  {} {}",
             blocks(total, longest),

@@ -49,7 +49,7 @@ async fn files_of_what_is_are_split_and_emptied_as_rows_come_and_go() {
         }
         let lake = Lake::open(files.clone(), Arc::clone(&shop.model), &[], shop.now()).unwrap();
         let mut lake = lake.with_bucket_rows(FILE_ROWS);
-        let mut reader = ChangeReader::new(Arc::clone(&shop.model), shop.source(), lake.position().unwrap());
+        let mut reader = ChangeReader::new(Arc::clone(&shop.model), shop.source(), lake.told_position().unwrap());
         // Rows become more, and then fewer.
         let gone_percent = if round % 20 < 12 { 10 } else { 80 };
         for _ in 0..random.usize(1..30) {
@@ -67,12 +67,16 @@ async fn files_of_what_is_are_split_and_emptied_as_rows_come_and_go() {
             }
             told.extend(page.told);
         }
-        lake.append(&told, reader.position(), shop.now()).unwrap();
+        lake.append_told(&told, reader.position(), shop.now()).unwrap();
         lake.tidy(shop.now()).unwrap();
         assert_alike(&shop, files.as_ref(), "Task").await;
-        let table = TableLog::load(files.as_ref(), "Task").unwrap();
+        let table = TableLog::load_log(files.as_ref(), "Task").unwrap();
         files_most = files_most.max(table.files.len());
-        let bits: Vec<&str> = table.files.values().map(|file| file.tag(BUCKET_TAG).unwrap()).collect();
+        let bits: Vec<&str> = table
+            .files
+            .values()
+            .map(|file| file.tag_value(BUCKET_TAG).unwrap())
+            .collect();
         assert!(
             bits.iter()
                 .all(|one| bits.iter().filter(|other| other.starts_with(one)).count() == 1),

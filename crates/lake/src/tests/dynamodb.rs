@@ -42,7 +42,7 @@ async fn a_lake_of_a_table_in_dynamodb_is_its_table() {
     let settings = Settings {
         attempt_timeout: TOLD_MAX,
         operation_timeout: 2 * TOLD_MAX,
-        ..Settings::local(&endpoint.url)
+        ..Settings::local_endpoint(&endpoint.url)
     };
     let store: Arc<dyn Store> = Arc::new(DynamoDbStore::connect(&settings).await.unwrap());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();

@@ -137,7 +137,7 @@ fn files_of_person(folder: &Folder, number: usize) -> Vec<String> {
 async fn erase_and_vacuum(shop: &Shop, files: Arc<dyn LakeFiles>) {
     let secret = shop.secret().await;
     let mut lake = Lake::open(files, Arc::clone(&shop.model), &secret, shop.now()).unwrap();
-    lake.erase(shop.now()).unwrap();
+    lake.erase_gone(shop.now()).unwrap();
     lake.vacuum(i64::MAX).unwrap();
 }
 
@@ -168,7 +168,7 @@ async fn a_person_is_forgotten() {
     for readable in ["Name-of-1-", "name-of-2-", "street-of-1-", "room-of-2-"] {
         assert!(!files_with(&folder.0, readable).is_empty(), "{readable}");
     }
-    let misfits = TableLog::load(files.as_ref(), "_misfits").unwrap();
+    let misfits = TableLog::load_log(files.as_ref(), "_misfits").unwrap();
     assert_eq!(super::support::table_rows(files.as_ref(), &misfits).len(), 2);
     // The same value is told to be the same, in both entities.
     let letters = format!("{:?}", change_rows(files.as_ref(), "Letter"));

@@ -106,7 +106,7 @@ pub(super) async fn write_something(shop: &Shop, random: &mut fastrand::Rng) {
 
 /// Every version of a table that can be read has all its files.
 pub(super) fn assert_versions_readable(files: &dyn LakeFiles, name: &str) {
-    let newest = TableLog::load(files, name).unwrap();
+    let newest = TableLog::load_log(files, name).unwrap();
     let Some(version) = newest.version else { return };
     let mut table = TableLog::default();
     table.name = name.to_owned();
@@ -165,8 +165,8 @@ async fn a_process_may_end_at_any_step() {
         assert_versions_readable(files.as_ref(), name);
     }
     assert!(compacted > 0, "nothing was put together");
-    let table = TableLog::load(files.as_ref(), "Task_changes").unwrap();
-    assert!(!table.checkpoints(files.as_ref()).unwrap().is_empty());
+    let table = TableLog::load_log(files.as_ref(), "Task_changes").unwrap();
+    assert!(!table.checkpoint_versions(files.as_ref()).unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn a_vacuum_may_end_at_any_step() {
     lake.vacuum(i64::MAX).unwrap();
     for name in ["Task", "Task_changes"] {
         let there = files.list(name).unwrap().into_iter().map(|entry| entry.name);
-        let known = TableLog::load(files.as_ref(), name).unwrap().files.into_keys();
+        let known = TableLog::load_log(files.as_ref(), name).unwrap().files.into_keys();
         assert_eq!(there.collect::<BTreeSet<_>>(), known.collect::<BTreeSet<_>>(), "{name}");
     }
 }
@@ -287,7 +287,7 @@ async fn whoever_slept_while_batches_went_by_and_were_removed_writes_nothing() {
     let (model, meanwhile) = (Arc::clone(&shop.model), files.clone());
     let position = Lake::open(files.clone(), model.clone(), &[], shop.now())
         .unwrap()
-        .position()
+        .told_position()
         .unwrap();
     let now = shop.now();
     *sleeping.awake.lock().unwrap() = Some(Box::new(move || {

@@ -50,7 +50,10 @@ fn view<'r>(report: &'r LakeReport, title: &str) -> &'r ReportView {
 }
 
 fn bars(view: &ReportView) -> Vec<(&str, i128)> {
-    view.bars.iter().map(|bar| (bar.label.as_str(), bar.total())).collect()
+    view.bars
+        .iter()
+        .map(|bar| (bar.label.as_str(), bar.bar_total()))
+        .collect()
 }
 
 #[tokio::test]
@@ -89,7 +92,7 @@ async fn a_report_has_what_the_rows_and_changes_come_to() {
     );
     let paid = view(&report, "Job: sum of pay, by due");
     assert_eq!(paid.unit, ReportUnit::Sum(2));
-    assert_eq!(paid.bars.iter().map(|bar| bar.total()).sum::<i128>(), 1_000);
+    assert_eq!(paid.bars.iter().map(|bar| bar.bar_total()).sum::<i128>(), 1_000);
     assert_eq!(
         bars(view(&report, "Job: how often a state became another")),
         [("open → done", 3)]

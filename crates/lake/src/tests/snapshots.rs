@@ -100,7 +100,7 @@ async fn more_rows_than_are_held_are_brought_in_parts() {
         shop.put(task(number, "few")).await;
     }
     shop.follow(&mut follower(100)).await.unwrap();
-    assert_eq!(TableLog::load(files.as_ref(), "Task").unwrap().files.len(), 1);
+    assert_eq!(TableLog::load_log(files.as_ref(), "Task").unwrap().files.len(), 1);
     for number in 5..300 {
         shop.put(task(number, "many")).await;
     }
@@ -115,16 +115,16 @@ async fn more_rows_than_are_held_are_brought_in_parts() {
     };
     hold().await;
     assert_eq!(current_rows(files.as_ref(), "Task").len(), 299);
-    assert!(TableLog::load(files.as_ref(), "Task").unwrap().files.len() >= 300 / HELD_ROWS);
-    assert_eq!(TableLog::load(files.as_ref(), "Note").unwrap().files.len(), 1);
+    assert!(TableLog::load_log(files.as_ref(), "Task").unwrap().files.len() >= 300 / HELD_ROWS);
+    assert_eq!(TableLog::load_log(files.as_ref(), "Note").unwrap().files.len(), 1);
     let told = |snapshots: usize| BTreeMap::from([("deleted".to_owned(), 1), ("snapshot".to_owned(), snapshots)]);
     assert_eq!(kinds(files.as_ref()), told(10 + 295));
     // Nothing has changed: nothing is brought, and no file is written anew.
-    let before = TableLog::load(files.as_ref(), "Task").unwrap();
+    let before = TableLog::load_log(files.as_ref(), "Task").unwrap();
     source.forget();
     shop.follow(&mut follower(HELD_ROWS)).await.unwrap();
     assert_eq!(kinds(files.as_ref()), told(10 + 295));
-    assert_eq!(TableLog::load(files.as_ref(), "Task").unwrap().files, before.files);
+    assert_eq!(TableLog::load_log(files.as_ref(), "Task").unwrap().files, before.files);
     // Other sizes of parts, and then changes one by one, in the files that there are.
     for held in [150, 40, 5, 1_000] {
         shop.put(task(held, "again")).await;
@@ -247,7 +247,7 @@ impl KilledLake {
     async fn go_on(&self, told_before: usize, told: usize, step: usize) {
         let files = self.folder.files();
         for entity in ["Task", "Note"] {
-            if TableLog::load(files.as_ref(), entity).unwrap().version.is_some() {
+            if TableLog::load_log(files.as_ref(), entity).unwrap().version.is_some() {
                 assert_versions_readable(files.as_ref(), entity);
                 assert_versions_readable(files.as_ref(), &format!("{entity}_changes"));
             }

@@ -53,7 +53,7 @@ entities:
 
 /// A model without errors.
 pub fn model_of(text: &str) -> Arc<Model> {
-    let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text.to_owned()));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     Arc::new(loaded.model.unwrap())
 }
@@ -100,7 +100,7 @@ impl Shop {
     /// On a store that has no such table yet, from an instant on.
     pub async fn open_on(store: Arc<dyn Store>, text: &str, begin_millis: i64) -> Self {
         let model = model_of(text);
-        store.create_table(&table::spec(&model)).await.unwrap();
+        store.create_table(&table::table_spec(&model)).await.unwrap();
         Shop {
             model,
             store,
@@ -144,7 +144,7 @@ impl Shop {
         loop {
             follower.follow_page(&|| self.now()).await?;
             if follower.is_at_head() {
-                follower.flush(self.now()).await?;
+                follower.flush_waiting(self.now()).await?;
                 return Ok(());
             }
         }
@@ -152,7 +152,7 @@ impl Shop {
 
     /// The rows of an entity as a scan has them, as cells of its table.
     pub async fn scanned(&self, entity: &str, files: &dyn LakeFiles) -> BTreeMap<String, Vec<Cell>> {
-        let current = TableLog::load(files, entity).unwrap().columns;
+        let current = TableLog::load_log(files, entity).unwrap().columns;
         let known = self.model.entity_named(entity).unwrap();
         let tables = EntityTables::new(known, &[], &current, &ValueHasher::new(&self.secret().await));
         let mut rows = BTreeMap::new();
@@ -272,7 +272,7 @@ pub fn table_rows(files: &dyn LakeFiles, table: &TableLog) -> Vec<Vec<Cell>> {
 
 /// The rows of a table of what is, by key; a key that is there twice is a mistake.
 pub fn current_rows(files: &dyn LakeFiles, entity: &str) -> BTreeMap<String, Vec<Cell>> {
-    let table = TableLog::load(files, entity).unwrap();
+    let table = TableLog::load_log(files, entity).unwrap();
     let mut rows = BTreeMap::new();
     for row in table_rows(files, &table) {
         let key = row[0].as_text().unwrap().to_owned();
@@ -283,7 +283,7 @@ pub fn current_rows(files: &dyn LakeFiles, entity: &str) -> BTreeMap<String, Vec
 
 /// The changes of an entity, in their order.
 pub fn change_rows(files: &dyn LakeFiles, entity: &str) -> Vec<Vec<Cell>> {
-    let table = TableLog::load(files, &format!("{entity}_changes")).unwrap();
+    let table = TableLog::load_log(files, &format!("{entity}_changes")).unwrap();
     let mut rows = table_rows(files, &table);
     let number = |row: &Vec<Cell>| match row[0] {
         Cell::Long(number) => number,

@@ -64,10 +64,10 @@ fn run_writes(model: &Arc<Model>, store: &Arc<dyn Store>, seed: u64, writes: &[S
         holds_costs: false,
         ..Options::new(seed, CASES)
     };
-    let report = probe::run(model, &settings, &make, &options);
-    let found: Vec<String> = report.findings().map(ToString::to_string).collect();
+    let report = probe::run_probe(model, &settings, &make, &options);
+    let found: Vec<String> = report.all_findings().map(ToString::to_string).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
-    report.cases()
+    report.case_count()
 }
 
 async fn hold_system(system: &str, changes: &[(&str, &str)]) {

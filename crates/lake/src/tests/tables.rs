@@ -34,7 +34,7 @@ async fn every_type_has_its_column_and_every_value_its_place() {
     shop.put(item("Task", "1", attributes)).await;
     let files = folder.files();
     shop.follow(&mut shop.follower(files.clone())).await.unwrap();
-    let table = TableLog::load(files.as_ref(), "Task").unwrap();
+    let table = TableLog::load_log(files.as_ref(), "Task").unwrap();
     let types: Vec<(&str, &ColumnType)> = table
         .columns
         .iter()
@@ -120,7 +120,7 @@ async fn what_does_not_fit_is_kept_apart_and_is_no_row() {
     shop.put(large).await;
     shop.follow(&mut follower).await.unwrap();
     assert!(current_rows(files.as_ref(), "Task").is_empty());
-    let misfits = TableLog::load(files.as_ref(), "_misfits").unwrap();
+    let misfits = TableLog::load_log(files.as_ref(), "_misfits").unwrap();
     let mut reasons: Vec<String> = table_rows(files.as_ref(), &misfits)
         .iter()
         .map(|row| row[3].as_text().unwrap().to_owned())
@@ -152,7 +152,7 @@ async fn a_new_attribute_or_another_type_is_a_new_column() {
     shop.model = model_of(&other);
     let mut follower = LakeFollower::new(files.clone(), Arc::clone(&shop.model), shop.source(), 0);
     shop.follow(&mut follower).await.unwrap();
-    let table = TableLog::load(files.as_ref(), "Task").unwrap();
+    let table = TableLog::load_log(files.as_ref(), "Task").unwrap();
     let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     for name in ["count", "count_2", "big", "color", "title", "Title_2"] {
         assert!(names.contains(&name), "{name}: {names:?}");
@@ -174,7 +174,10 @@ async fn a_new_attribute_or_another_type_is_a_new_column() {
     // The model of before goes on with its own columns.
     shop.model = model_of(MODEL);
     shop.follow(&mut shop.follower(files.clone())).await.unwrap();
-    assert_eq!(TableLog::load(files.as_ref(), "Task").unwrap().columns, table.columns);
+    assert_eq!(
+        TableLog::load_log(files.as_ref(), "Task").unwrap().columns,
+        table.columns
+    );
 }
 
 #[tokio::test]
@@ -189,9 +192,9 @@ async fn checkpoints_and_compaction_change_nothing_that_is_read() {
     }
     let before = change_rows(files.as_ref(), "Task");
     let tidied = follower.tidy(shop.now()).await.unwrap();
-    let table = TableLog::load(files.as_ref(), "Task_changes").unwrap();
+    let table = TableLog::load_log(files.as_ref(), "Task_changes").unwrap();
     assert!(table.files.len() < 20, "{} files, {tidied:?}", table.files.len());
-    assert!(!table.checkpoints(files.as_ref()).unwrap().is_empty());
+    assert!(!table.checkpoint_versions(files.as_ref()).unwrap().is_empty());
     assert_eq!(change_rows(files.as_ref(), "Task"), before);
     assert_alike(&shop, files.as_ref(), "Task").await;
     // Nothing of before is kept: what is there is all there is to read.

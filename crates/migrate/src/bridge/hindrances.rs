@@ -9,7 +9,7 @@ use crate::table_steps::{steps_before, table_hindrances};
 
 /// Why the table itself does not let them; nothing where it does.
 pub(crate) fn live_hindrances(old: &Model, new: &Model, live: &TableSpec) -> Vec<String> {
-    let (was, wanted) = (table::spec(old), table::spec(new));
+    let (was, wanted) = (table::table_spec(old), table::table_spec(new));
     let mut found = table_hindrances(&wanted, live);
     if !steps_before(&wanted, live).is_empty() {
         found.push("the table has an index or an expiry that must go before rows are changed".to_owned());

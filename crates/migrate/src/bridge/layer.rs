@@ -59,7 +59,7 @@ const NOT_KNOWN: &str =
     "whether it was written is not known: the table went on to another stage of its migration meanwhile";
 
 pub(crate) fn shut(why: &'static str) -> StoreError {
-    StoreError::unavailable(why).telling(Some(why))
+    StoreError::unavailable(why).with_told(Some(why))
 }
 
 impl BridgeStore {

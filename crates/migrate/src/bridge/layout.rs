@@ -51,7 +51,7 @@ impl Layout {
 /// Whether a key could have come from a template. One that has several readings could.
 fn follows(template: &KeyTemplate, key: &Item) -> bool {
     key.get(&template.attribute)
-        .is_some_and(|value| match template.template.decode(value) {
+        .is_some_and(|value| match template.template.decode_key(value) {
             Ok(_) | Err(DecodeError::Ambiguous { .. }) => true,
             Err(_) => false,
         })

@@ -67,7 +67,7 @@ impl Pass<'_> {
                 items: page.scanned as u64,
                 written,
             });
-            self.pacer.wait().await;
+            self.pacer.wait_until_paid().await;
             start = page.last_key;
             if start.is_none() {
                 return Ok((written, blocked));
@@ -168,7 +168,7 @@ impl Pass<'_> {
     }
 
     fn count(&self, consumed: &Consumed) {
-        self.pacer.took(consumed.total().write.get() as f64);
+        self.pacer.note_taken(consumed.total_units().write.get() as f64);
         let mut total = self.consumed.lock().unwrap_or_else(PoisonError::into_inner);
         *total += consumed;
     }

@@ -77,13 +77,13 @@ impl TableMember {
     ///
     /// Where the store fails, or the table is on its way to or from other models than this one.
     pub async fn join(engine: Engine, times: ProcessTimes, clock: fn() -> i64) -> Result<(Self, Engine), OpenError> {
-        let own = engine.face_in_table().await?.hash();
+        let own = engine.face_in_table().await?.face_hash();
         let control = engine.table_control().await?;
-        let migration = control.as_ref().and_then(TableControl::migration);
+        let migration = control.as_ref().and_then(TableControl::current_migration);
         let faces = match (&control, migration) {
             (Some(_), Some(migration)) if serves_on(migration, &own) => vec![own.clone()],
             (Some(_), Some(migration)) => return Err(OpenError::Migrating(migration.clone())),
-            (Some(control), None) if control.relocation().is_some() || control.faces().contains(&own) => {
+            (Some(control), None) if control.current_relocation().is_some() || control.faces().contains(&own) => {
                 vec![own.clone()]
             }
             // It was opened, and the table became another model's before it came so far.
@@ -91,7 +91,7 @@ impl TableMember {
             (None, _) => Vec::new(),
         };
         let gate = Arc::new(Gate::open(clock, times.stale));
-        gate.has_read(Some(super::state::NOT_LOOKED), gate.moment());
+        gate.has_read(Some(super::state::NOT_LOOKED), gate.gate_moment());
         let wake = Arc::new(Wake::default());
         let state = Arc::new(BridgeState::woken_by(Mode::ALONE, Arc::clone(&wake)));
         let gated = Arc::new(GatedStore {
@@ -132,7 +132,7 @@ impl TableMember {
             let Some(gate) = self.gate.upgrade() else {
                 return Ok(false);
             };
-            let at = gate.moment();
+            let at = gate.gate_moment();
             let control = self.engine.table_control().await.map_err(failed)?;
             let epoch = control.as_ref().map(TableControl::epoch);
             let (closed, mode) = self.part_in(control.as_ref(), &mut looked).await?;
@@ -214,7 +214,9 @@ impl TableMember {
             return Ok((None, Mode::ALONE));
         };
         let own = self.process().face;
-        let migration = control.migration().filter(|migration| migration.phase.is_bridge());
+        let migration = control
+            .current_migration()
+            .filter(|migration| migration.phase.is_bridge());
         let Some(migration) = migration else {
             let closed = closed_by(Some(control), &self.faces);
             let mode = match closed {
@@ -272,7 +274,7 @@ impl TableMember {
         hash: &str,
         side: BridgeSide,
     ) -> Result<Result<Arc<Twins>, &'static str>, RuntimeError> {
-        let Some(model) = singlet_model::load(&Source::new("the model in the table", text)).model else {
+        let Some(model) = singlet_model::load_source(&Source::new("the model in the table", text)).model else {
             return Ok(Err(CANNOT_BESIDE));
         };
         let mut settings = self.engine.setting().settings.clone();
@@ -293,7 +295,7 @@ impl TableMember {
             (old.model(), &old.setting().settings),
             (new.model(), &new.setting().settings),
         );
-        if face.hash() != hash || !hindrances.is_empty() {
+        if face.face_hash() != hash || !hindrances.is_empty() {
             return Ok(Err(CANNOT_BESIDE));
         }
         Ok(Ok(Arc::new(Twins::new(own, other, (&own_face, &face)))))

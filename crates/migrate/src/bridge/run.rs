@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use singlet_audit::Pacer;
 use singlet_evolve::bridge_hindrances;
-use singlet_face::{Company, Face, differences};
+use singlet_face::{Company, Face, face_differences};
 use singlet_item::Item;
 use singlet_runtime::{
     AuditDepth, Engine, Migration, MigrationPhase, TableControl, audit_rows, key_in, retried_past_conflicts, row, table,
@@ -94,9 +94,9 @@ impl Bridge {
         clock: fn() -> i64,
     ) -> Result<Self, MigrateError> {
         let faces = (old.face_in_table().await?, new.face_in_table().await?);
-        let (source, target) = (faces.0.hash(), faces.1.hash());
+        let (source, target) = (faces.0.face_hash(), faces.1.face_hash());
         let control = old.table_control().await?.ok_or(MigrateError::Unknown)?;
-        match control.migration() {
+        match control.current_migration() {
             Some(migration) if !migration.phase.is_bridge() || migration.target != target || migration.drops => {
                 return Err(MigrateError::Another(migration.clone()));
             }
@@ -112,7 +112,7 @@ impl Bridge {
             (old.model(), &old.setting().settings),
             (new.model(), &new.setting().settings),
         );
-        if control.migration().is_none() && !is_ended(&control, &target) {
+        if control.current_migration().is_none() && !is_ended(&control, &target) {
             let live = old.store().describe_table(&old.model().table.name).await?.spec;
             hindrances.extend(live_hindrances(old.model(), new.model(), &live));
             hindrances.sort();
@@ -181,7 +181,7 @@ impl Bridge {
             BridgeSide::Old => &self.old,
             BridgeSide::New => &self.new,
         };
-        let own = raw.face_in_table().await?.hash();
+        let own = raw.face_in_table().await?.face_hash();
         Ok(gated_bridge(
             self.engine(side),
             raw.on_store(Arc::clone(raw.store())),
@@ -233,7 +233,7 @@ impl Bridge {
         if withheld.is_none()
             && let Ok(keys) = self.of_old.keys_of_other(item, now)
         {
-            let taken = keys.iter().any(|key| !claims.claim(key));
+            let taken = keys.iter().any(|key| !claims.claim_key(key));
             withheld =
                 taken.then(|| Withheld("another row has its place or its unique value in the new model".to_owned()));
         }
@@ -289,7 +289,7 @@ impl Bridge {
                 progress,
                 phase: Phase::Announce,
             };
-            let Some(migration) = control.migration() else {
+            let Some(migration) = control.current_migration() else {
                 let is_new = is_ended(&control, &self.target);
                 match goal {
                     BridgeGoal::NewAlone | BridgeGoal::Both if is_new => break,
@@ -404,7 +404,7 @@ impl Bridge {
     /// Has both models do what the table says, once no write of before is under way.
     async fn adopt(&self, control: &TableControl) {
         let epoch = control.epoch();
-        let (old, new) = match control.migration() {
+        let (old, new) = match control.current_migration() {
             Some(migration) => (
                 Mode::of(BridgeSide::Old, migration.phase, &self.of_old, epoch),
                 Mode::of(BridgeSide::New, migration.phase, &self.of_new, epoch),
@@ -427,15 +427,15 @@ impl Bridge {
 
     /// While images of one of the models go, rows lose what the bridge noted in them.
     fn stamping(&self, control: &TableControl) -> Stamping {
-        match control.migration() {
+        match control.current_migration() {
             Some(migration) => Stamping::in_phase(migration.phase, control.epoch()),
             None => Stamping::Epoch(control.epoch()),
         }
     }
 
     fn added_indexes(&self) -> Vec<String> {
-        let known = table::spec(self.old.model()).indexes;
-        let wanted = table::spec(self.new.model()).indexes.into_iter();
+        let known = table::table_spec(self.old.model()).indexes;
+        let wanted = table::table_spec(self.new.model()).indexes.into_iter();
         let added = wanted.filter(|index| index.kind == IndexKind::Global);
         added
             .filter(|index| !known.iter().any(|known| known.name == index.name))
@@ -446,7 +446,7 @@ impl Bridge {
     async fn make_indexes(&self) -> Result<(), MigrateError> {
         let (store, name) = (self.old.store(), &self.old.model().table.name);
         let added = self.added_indexes();
-        for index in table::spec(self.new.model()).indexes {
+        for index in table::table_spec(self.new.model()).indexes {
             let live = store.describe_table(name).await?.spec;
             let is_there = live.indexes.iter().any(|known| known.name == index.name);
             if added.contains(&index.name) && !is_there {
@@ -485,7 +485,7 @@ impl Bridge {
         let mut found = (0, Vec::new());
         for _ in 0..AUDITS_MAX {
             let audit = audit_rows(&seen, (self.clock)(), AuditDepth::Rows).await?;
-            match audit.misfits() {
+            match audit.misfit_count() {
                 0 => return Ok(()),
                 count => found = (count, audit.first),
             }
@@ -519,20 +519,20 @@ impl Bridge {
 
 /// Whether the table knows the new model alone.
 fn is_ended(control: &TableControl, target: &str) -> bool {
-    control.migration().is_none() && matches!(control.faces(), [only] if only == target)
+    control.current_migration().is_none() && matches!(control.faces(), [only] if only == target)
 }
 
 /// The old model reads rightly whatever wrote rows that are there.
 async fn check_writers(old: &Engine, control: &TableControl, face: &Face) -> Result<(), MigrateError> {
-    let hash = face.hash();
+    let hash = face.face_hash();
     if !control.faces().contains(&hash) {
         return Err(MigrateError::NotFrom("the table does not know it".to_owned()));
     }
     let mut found = BTreeSet::new();
     for wrote in old.known_faces().await? {
-        if wrote.hash() != hash {
+        if wrote.face_hash() != hash {
             found.extend(
-                differences(&wrote, face, Company::Alone)
+                face_differences(&wrote, face, Company::Alone)
                     .iter()
                     .map(|one| format!("\n  {one}")),
             );

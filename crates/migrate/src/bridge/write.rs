@@ -23,11 +23,11 @@ const SLEPT: &str = "rows were written at a later stage of the table's migration
 
 /// That a process may not write what was written later than it knows of.
 pub(crate) fn slept() -> StoreError {
-    StoreError::unavailable(SLEPT).telling(Some(SLEPT))
+    StoreError::unavailable(SLEPT).with_told(Some(SLEPT))
 }
 
 pub(crate) fn is_slept(error: &StoreError) -> bool {
-    error.is_unavailable() && error.told() == Some(SLEPT)
+    error.is_unavailable() && error.told_publicly() == Some(SLEPT)
 }
 
 /// What became of a write.
@@ -502,7 +502,7 @@ fn result_of(action: &TransactWrite, key: &Item, found: &Found) -> StoreResult<O
         TransactWrite::Put(put) => Some(put.item.clone()),
         TransactWrite::Update(update) => {
             let there = found.get(key).cloned().flatten();
-            Some(update.update.applied(&there.unwrap_or_else(|| key.clone()))?)
+            Some(update.update.applied_to(&there.unwrap_or_else(|| key.clone()))?)
         }
         TransactWrite::Delete(_) => None,
         TransactWrite::Check { .. } => found.get(key).cloned().flatten(),
@@ -519,7 +519,7 @@ fn check_conditions(twins: &Twins, actions: &[TransactWrite], found: &Found) -> 
         let Some(item) = key.and_then(|key| found.get(&key)) else {
             return Cancellation::Nothing;
         };
-        match condition_of(action).is_none_or(|condition| condition.holds(item.as_ref())) {
+        match condition_of(action).is_none_or(|condition| condition.holds_of(item.as_ref())) {
             true => Cancellation::Nothing,
             false => Cancellation::ConditionFailed { old: item.clone() },
         }
@@ -544,7 +544,7 @@ fn own_refusal(actions: &[TransactWrite], error: StoreError) -> Option<StoreErro
     }
     let is_met = |action: Option<&TransactWrite>, old: Option<&Item>| {
         let condition = action.and_then(condition_of);
-        action.is_none() || condition.is_none_or(|condition| condition.holds(old))
+        action.is_none() || condition.is_none_or(|condition| condition.holds_of(old))
     };
     let mut own = Vec::with_capacity(actions.len());
     let (mut is_pinned, mut others) = (false, Vec::new());

@@ -67,7 +67,7 @@ impl Ends {
         let work = async {
             let copier = copier(&source, &target, "there");
             match aborts {
-                true => copier.abort().await,
+                true => copier.abort_copy().await,
                 false => copier.run().await.map(drop),
             }
         };
@@ -111,7 +111,7 @@ impl Ends {
         assert_eq!(relocation.phase, RelocationPhase::Moved);
         assert_eq!(there.unwrap(), TableState::Known);
         let audit = audit_rows(&self.target, NOW, AuditDepth::Whole).await.unwrap();
-        assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+        assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
     }
 
     /// Both open only before anything was begun.
@@ -172,7 +172,7 @@ fn memo(key: &str) -> Item {
 async fn a_table_moves_item_for_item() {
     let ends = Ends::of(OLD).await;
     let [before, _] = ends.contents().await;
-    let plan = copier(&ends.source, &ends.target, "there").plan().await.unwrap();
+    let plan = copier(&ends.source, &ends.target, "there").copy_plan().await.unwrap();
     assert_eq!(plan.items, before.len() as u64 + ends.faces().await);
     assert_eq!(plan.left_behind, 0);
     let copied = ends.carried().await.unwrap();
@@ -182,7 +182,7 @@ async fn a_table_moves_item_for_item() {
     );
     ends.assert_moved(&before).await;
     // Said again, there is nothing to do.
-    let planned = copier(&ends.source, &ends.target, "there").plan().await;
+    let planned = copier(&ends.source, &ends.target, "there").copy_plan().await;
     assert!(matches!(planned, Err(CopyError::Moved(_))), "{planned:?}");
     assert!(ends.carried().await.unwrap().was_done);
     // The guards hold: a title that is taken stays taken.
@@ -328,7 +328,7 @@ async fn another_table_or_place_is_refused() {
     let missing = target_table.engine(OLD);
     let said = copier(&ends.source, &missing, "there").run().await;
     assert!(matches!(said, Err(CopyError::NoTarget)), "{said:?}");
-    let mut spec = table::spec(target_table.engine(&other).model());
+    let mut spec = table::table_spec(target_table.engine(&other).model());
     spec.indexes.clear();
     target_table.store.create_table(&spec).await.unwrap();
     let said = copier(&ends.source, &missing, "there")
@@ -346,7 +346,7 @@ async fn another_table_or_place_is_refused() {
     let said = copier(&ends.source, &ends.target, "elsewhere").run().await;
     assert!(matches!(said, Err(CopyError::Elsewhere(_))), "{said:?}");
     // And what it left behind is nobody else's to go on with.
-    copier(&ends.source, &ends.target, "there").abort().await.unwrap();
+    copier(&ends.source, &ends.target, "there").abort_copy().await.unwrap();
     let said = ends.carried().await;
     assert!(matches!(said, Err(CopyError::Unfinished)), "{said:?}");
     assert!(ends.opens().await[0].is_ok());
@@ -367,11 +367,11 @@ async fn who_follows_catches_up_first_and_begins_anew_there() {
     while !follower.is_at_head() {
         follower.next_page(NOW / 1000).await.unwrap();
     }
-    follower.note(NOW / 1000).await.unwrap();
+    follower.note_progress(NOW / 1000).await.unwrap();
     let [before, _] = ends.contents().await;
     assert!(
         copier(&ends.source, &ends.target, "there")
-            .plan()
+            .copy_plan()
             .await
             .unwrap()
             .left_behind

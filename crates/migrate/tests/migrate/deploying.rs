@@ -29,7 +29,7 @@ fn deployer(engine: &Engine, options: DeployOptions) -> Deployer<'_> {
 }
 
 async fn planned(engine: &Engine) -> DeployPlan {
-    deployer(engine, DeployOptions::default()).plan().await.unwrap()
+    deployer(engine, DeployOptions::default()).deploy_plan().await.unwrap()
 }
 
 async fn deployed(engine: &Engine, options: DeployOptions) -> std::result::Result<usize, DeployError> {
@@ -45,7 +45,7 @@ fn dropping(name: &str) -> DeployOptions {
 
 /// The table has what the model declares.
 async fn assert_as_declared(engine: &Engine) {
-    let wanted = table::spec(engine.model());
+    let wanted = table::table_spec(engine.model());
     let live = engine.store().describe_table(&wanted.name).await.unwrap().spec;
     for index in &wanted.indexes {
         assert!(live.indexes.contains(index), "{live:?}");
@@ -73,7 +73,11 @@ async fn a_missing_table_is_made_and_knows_its_model() {
 async fn an_empty_table_comes_to_know_its_model() {
     let table = Table::named(place::store().await);
     let engine = table.engine(&model(""));
-    table.store.create_table(&table::spec(engine.model())).await.unwrap();
+    table
+        .store
+        .create_table(&table::table_spec(engine.model()))
+        .await
+        .unwrap();
     deployed(&engine, DeployOptions::default()).await.unwrap();
     assert!(engine.table_control().await.unwrap().is_some());
 }
@@ -97,7 +101,7 @@ async fn expiry_and_units_follow_the_model() {
     assert_eq!(deployed(&new, DeployOptions::default()).await.unwrap(), 3);
     assert_as_declared(&new).await;
     let live = table.store.describe_table(&table.name).await.unwrap().spec;
-    assert_eq!(live.billing, table::spec(new.model()).billing);
+    assert_eq!(live.billing, table::table_spec(new.model()).billing);
     // What the model does not say stays as it is, and expiry that it does not have ends.
     let plan = planned(&old).await;
     assert_eq!(plan.steps, ["expire no items"]);

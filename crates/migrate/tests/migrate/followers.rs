@@ -47,7 +47,7 @@ async fn followers_catch_up_first() {
     while !first.is_at_head() {
         first.next_page(NOW / 1000).await.unwrap();
     }
-    first.note(NOW / 1000).await.unwrap();
+    first.note_progress(NOW / 1000).await.unwrap();
     let before = table.contents().await;
     let new = table.engine(&STREAMED.replace("SK: \"{a}\"", "SK: \"{b}\""));
     let error = migrated(&old, &new, MigrateOptions::default()).await.unwrap_err();
@@ -62,7 +62,7 @@ async fn followers_catch_up_first() {
     while !second.is_at_head() {
         second.next_page(NOW / 1000).await.unwrap();
     }
-    second.note(NOW / 1000).await.unwrap();
+    second.note_progress(NOW / 1000).await.unwrap();
     migrated(&old, &new, MigrateOptions::default()).await.unwrap();
     open_to_write(&new).await.unwrap();
 }
@@ -72,7 +72,7 @@ async fn one_who_is_given_up_keeps_nobody() {
     let (table, old) = opened().await;
     let _ = Follower::start(followers(&old), "mail", NOW / 1000).await.unwrap();
     load::load_text(&old, LINES, NOW).await.unwrap();
-    followers(&old).forget("mail").await.unwrap();
+    followers(&old).forget_follower("mail").await.unwrap();
     let new = table.engine(&STREAMED.replace("SK: \"{a}\"", "SK: \"{b}\""));
     migrated(&old, &new, MigrateOptions::default()).await.unwrap();
 }

@@ -37,7 +37,7 @@ async fn told_when(engine: &Engine, table: &Table, is_let_through: bool) -> Opti
         });
         if asked.is_ok() == is_let_through {
             assert!(at_once.is_none_or(|at_once| at_once.is_ok() == is_let_through));
-            return asked.err().and_then(|error| error.told());
+            return asked.err().and_then(|error| error.told_publicly());
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -54,7 +54,7 @@ async fn a_gate_closes_while_the_table_is_migrated_and_stays_closed_to_the_old_m
     let control = old.table_control().await.unwrap().unwrap();
     let migration = Migration {
         phase: MigrationPhase::Look,
-        target: new.face_in_table().await.unwrap().hash(),
+        target: new.face_in_table().await.unwrap().face_hash(),
         source: None,
         drops: false,
     };

@@ -89,7 +89,7 @@ async fn one_migration_at_a_time() {
     let control = old.table_control().await.unwrap().unwrap();
     let migration = singlet_runtime::Migration {
         phase: singlet_runtime::MigrationPhase::Rows,
-        target: by_index.face_in_table().await.unwrap().hash(),
+        target: by_index.face_in_table().await.unwrap().face_hash(),
         source: None,
         drops: false,
     };

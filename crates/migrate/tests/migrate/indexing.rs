@@ -96,7 +96,7 @@ async fn assert_whole(engine: &Engine, rows: usize) {
     assert_eq!(engine.table_control().await.unwrap().unwrap().faces().len(), 1);
     open_to_write(engine).await.unwrap();
     let audit = audit_rows(engine, NOW, AuditDepth::Whole).await.unwrap();
-    assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+    assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -120,7 +120,7 @@ async fn rows_are_read_and_written_while_an_index_is_made() {
             engine
         })
     };
-    let built = builder.build(&|| NOW).await.unwrap();
+    let built = builder.build_indexes(&|| NOW).await.unwrap();
     is_over.store(true, Ordering::SeqCst);
     let engine = writing.await.unwrap();
     assert!(built.rows > 0);
@@ -137,12 +137,12 @@ async fn who_is_killed_while_an_index_is_made_begins_anew() {
         moved(&engine, 3, 7).await;
         let dying = engine.on_store(Arc::new(super::deploying::Failing::after(calls, &table.store)));
         let (_, builder) = before_indexes(dying, &["GSI1".to_owned()]);
-        if builder.build(&|| NOW).await.is_ok() {
+        if builder.build_indexes(&|| NOW).await.is_ok() {
             continue;
         }
         let (engine, builder) = opened(table.engine(&with_index())).await;
         moved(&engine, 5, 9).await;
-        builder.build(&|| NOW).await.unwrap();
+        builder.build_indexes(&|| NOW).await.unwrap();
         assert_whole(&engine, ROWS).await;
     }
 }

@@ -133,7 +133,7 @@ async fn an_aborted_migration_leaves_what_was() {
                 table.remove().await;
                 continue;
             }
-            if old.table_control().await.unwrap().unwrap().faces() != [old.face_in_table().await.unwrap().hash()] {
+            if old.table_control().await.unwrap().unwrap().faces() != [old.face_in_table().await.unwrap().face_hash()] {
                 // It had come to its end.
                 table.remove().await;
                 continue;
@@ -179,8 +179,8 @@ async fn an_abort_beside_a_migration_leaves_one_of_the_two() {
         let abort = aborted(&old, &new, options(pair));
         let (_, _) = tokio::join!(go_on, abort);
         let control = old.table_control().await.unwrap().unwrap();
-        assert_eq!(control.migration(), None, "{}", pair.name);
-        match control.faces() == [old.face_in_table().await.unwrap().hash()] {
+        assert_eq!(control.current_migration(), None, "{}", pair.name);
+        match control.faces() == [old.face_in_table().await.unwrap().face_hash()] {
             true => assert_same(pair.name, &table.contents().await, &before),
             false => assert_new(pair, &table, TASKS).await,
         }

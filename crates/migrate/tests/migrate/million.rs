@@ -96,7 +96,7 @@ async fn a_million_rows_are_migrated_in_time() {
     println!(
         "in all {:.1} s, {} write units",
         took.as_secs_f64(),
-        ended.consumed.total().write.get()
+        ended.consumed.total_units().write.get()
     );
     open_to_write(&new).await.unwrap();
     drop((old, new, table, store));

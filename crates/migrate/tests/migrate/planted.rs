@@ -26,7 +26,7 @@ async fn filled(text: &str, lines: &str) -> (Table, Engine) {
 async fn assert_sound(new: &Engine) {
     open_to_write(new).await.unwrap();
     let audit = audit_rows(new, NOW, AuditDepth::Whole).await.unwrap();
-    assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+    assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
 }
 
 const STEP: &str = r#"

@@ -110,7 +110,7 @@ impl Dumped {
         assert_same("restored", &self.there().await, &self.exported().await);
         assert_eq!(self.opens().await.unwrap(), TableState::Known);
         let audit = audit_rows(&self.engine, NOW, AuditDepth::Whole).await.unwrap();
-        assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+        assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
         assert!(self.engine.held_table().await.unwrap().is_some());
     }
 }
@@ -160,7 +160,7 @@ fn written(name: &str, items: &[Item]) -> Scratch {
     let files = Scratch::new();
     let mut writer = ArchiveWriter::begin(&files.0, name, NOW).unwrap();
     for item in items {
-        writer.put(item).unwrap();
+        writer.put_item(item).unwrap();
     }
     writer.finish(NOW).unwrap();
     files
@@ -171,7 +171,7 @@ async fn a_table_is_restored_item_for_item() {
     let dumped = Dumped::of(OLD).await;
     let options = RestoreOptions::default();
     let restorer = TableRestorer::new(&dumped.engine, &dumped.files.0, options, &|| NOW, &|_, _| {}).unwrap();
-    let plan = restorer.plan().await.unwrap();
+    let plan = restorer.restore_plan().await.unwrap();
     assert!(
         plan.items > dumped.exported().await.len() as u64 && plan.knows_models && plan.left_out == 0,
         "{plan:?}"
@@ -320,7 +320,11 @@ async fn a_table_that_is_restored_from_some_files_takes_no_others() {
 async fn a_table_is_freed_only_by_who_claimed_it() {
     let dumped = Dumped::of(OLD).await;
     let engine = &dumped.engine;
-    engine.store().create_table(&table::spec(engine.model())).await.unwrap();
+    engine
+        .store()
+        .create_table(&table::table_spec(engine.model()))
+        .await
+        .unwrap();
     let claim = |phase| Relocation {
         phase,
         id: "1".to_owned(),
@@ -346,7 +350,7 @@ async fn a_table_is_freed_only_by_who_claimed_it() {
                 .unwrap()
         );
         let there = engine.table_control().await.unwrap().unwrap();
-        assert_eq!(there.relocation(), Some(&claim(further)));
+        assert_eq!(there.current_relocation(), Some(&claim(further)));
         assert_eq!(dumped.target.contents().await.len(), 1);
         assert!(
             engine
@@ -489,13 +493,13 @@ impl Table {
 async fn the_export_of_the_table_is_found_among_others() {
     let dumped = Dumped::of(OLD).await;
     let mut other = ArchiveWriter::begin(&dumped.files.0, "Another", NOW + 1).unwrap();
-    other.put(&memo("MEMO#other")).unwrap();
+    other.put_item(&memo("MEMO#other")).unwrap();
     let other = other.finish(NOW + 1).unwrap();
     dumped.restored().await.unwrap();
     dumped.assert_restored().await;
     let third = Dumped::of(OLD).await;
     let mut twice = ArchiveWriter::begin(&third.files.0, &third.target.name, NOW + 2).unwrap();
-    twice.put(&memo("MEMO#twice")).unwrap();
+    twice.put_item(&memo("MEMO#twice")).unwrap();
     twice.finish(NOW + 2).unwrap();
     assert!(matches!(third.restored().await, Err(RestoreError::Several(found)) if found.len() == 2));
     // Named by its own folder, whatever the table was called.
@@ -505,7 +509,7 @@ async fn the_export_of_the_table_is_found_among_others() {
     let fifth = Dumped::of(OLD).await;
     let others = written("One", &[]);
     let mut two = ArchiveWriter::begin(&others.0, "Two", NOW + 3).unwrap();
-    two.put(&memo("MEMO#two")).unwrap();
+    two.put_item(&memo("MEMO#two")).unwrap();
     two.finish(NOW + 3).unwrap();
     let said = restored(&fifth.engine, &others.0).await.unwrap_err().to_string();
     assert!(said.contains("of other tables: `One`, `Two`"), "{said}");

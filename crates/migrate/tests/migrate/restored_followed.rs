@@ -30,7 +30,7 @@ async fn followers_begin_anew_once_it_is_released() {
     dump_table(&source, &files.0, None, &|| NOW, &|_| {}).await.unwrap();
     let options = RestoreOptions::default();
     let restorer = TableRestorer::new(&dumped.engine, &files.0, options, &|| NOW, &|_, _| {}).unwrap();
-    assert_eq!(restorer.plan().await.unwrap().left_out, 2);
+    assert_eq!(restorer.restore_plan().await.unwrap().left_out, 2);
     restorer.run().await.unwrap();
     let engine = Arc::new(dumped.target.engine(&model));
     let followers = Followers::new(Arc::clone(engine.model()), Arc::new(Arc::clone(engine.store())));

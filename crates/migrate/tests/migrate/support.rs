@@ -37,7 +37,7 @@ impl Table {
     /// A model on it.
     pub fn engine(&self, text: &str) -> Engine {
         let text = text.replace("TABLE", &self.name);
-        let loaded = singlet_model::load(&Source::new("model.yaml", text));
+        let loaded = singlet_model::load_source(&Source::new("model.yaml", text));
         let errors = loaded.diagnostics.into_sorted();
         let model = loaded.model.unwrap_or_else(|| panic!("{errors:?}"));
         assert!(
@@ -107,7 +107,7 @@ pub async fn expected(pair: &Pair, of: &Table, tasks: usize) -> BTreeMap<String,
         name: of.name.clone(),
     };
     let new = table.engine(&pair.new_model());
-    let spec = singlet_runtime::table::spec(new.model());
+    let spec = singlet_runtime::table::table_spec(new.model());
     table.store.create_table(&spec).await.unwrap();
     let found = of.contents().await;
     let key = found.values().find(|item| item.contains_key("$guard_key")).unwrap();
@@ -138,7 +138,9 @@ pub async fn migrated(old: &Engine, new: &Engine, options: MigrateOptions) -> Re
 }
 
 pub async fn aborted(old: &Engine, new: &Engine, options: MigrateOptions) -> Result<Migrated, MigrateError> {
-    Migrator::new((old, new), options, &|| NOW, &|_| {}).abort().await
+    Migrator::new((old, new), options, &|| NOW, &|_| {})
+        .abort_migration()
+        .await
 }
 
 /// The table is exactly what the new model would have written, knows it alone, and opens.
@@ -151,7 +153,7 @@ pub async fn assert_new(pair: &Pair, table: &Table, tasks: usize) {
     assert_eq!(new.table_control().await.unwrap().unwrap().faces().len(), 1);
     open_to_write(&new).await.unwrap();
     let audit = audit_rows(&new, NOW, AuditDepth::Whole).await.unwrap();
-    assert_eq!(audit.misfits(), 0, "{}: {:?}", pair.name, audit.first);
+    assert_eq!(audit.misfit_count(), 0, "{}: {:?}", pair.name, audit.first);
 }
 
 pub fn assert_same(name: &str, is: &BTreeMap<String, Item>, should: &BTreeMap<String, Item>) {

@@ -16,13 +16,13 @@ async fn what_is_planned_is_what_is_consumed() {
         let new = table.engine(&pair.new_model());
         let before = table.contents().await;
         let plan = Migrator::new((&old, &new), options(pair), &|| NOW, &|_| {})
-            .plan()
+            .migration_plan()
             .await
             .unwrap();
         assert_same(pair.name, &table.contents().await, &before);
         assert_eq!(plan.misfits, 0, "{:?}", plan.first_misfits);
         let ended = migrated(&old, &new, options(pair)).await.unwrap();
-        let written = ended.consumed.total().write.get();
+        let written = ended.consumed.total_units().write.get();
         assert_eq!(plan.write_units(), written, "{}: {plan:?}", pair.name);
     }
 }

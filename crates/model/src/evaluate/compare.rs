@@ -77,7 +77,7 @@ pub(super) fn compare_values(
         BinaryOp::Gt => Ok(ordered()?.is_some_and(Ordering::is_gt)),
         BinaryOp::Ge => Ok(ordered()?.is_some_and(Ordering::is_ge)),
         BinaryOp::In => {
-            let element = b_ty.element().unwrap_or(b_ty);
+            let element = b_ty.element_type().unwrap_or(b_ty);
             for candidate in elements_of(Cow::Borrowed(b)) {
                 if equal((a, a_ty), (&candidate, element))? {
                     return Ok(true);

@@ -19,7 +19,7 @@ use crate::types::Type;
 /// # Errors
 ///
 /// Where an instant is out of range.
-pub fn convert(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateError> {
+pub fn convert_value(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateError> {
     let (from, to) = (without_words(from), without_words(to));
     if std::ptr::eq(from, to) || from == to {
         return Ok(value);
@@ -27,20 +27,22 @@ pub fn convert(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateEr
     match to {
         Type::Time | Type::Seconds | Type::Millis | Type::Now if from.is_instant() => {
             match time::millis_of(&value, from)? {
-                Some(millis) => time::instant(millis, to),
+                Some(millis) => time::instant_as(millis, to),
                 None => Ok(value),
             }
         }
-        Type::Set(element, _) if from.element().is_some() => Ok(set_of(listed(value, from, element)?)),
-        Type::List(element, _) if from.element().is_some() => listed(value, from, element).map(Value::L),
+        Type::Set(element, _) if from.element_type().is_some() => Ok(set_of(listed(value, from, element)?)),
+        Type::List(element, _) if from.element_type().is_some() => listed(value, from, element).map(Value::L),
         Type::Map(element, _) => by_name(value, |name| {
-            let field = || Some(&from.object()?.field(name)?.ty);
-            let given = from.element().or_else(field)?;
+            let field = || Some(&from.object_type()?.field_named(name)?.ty);
+            let given = from.element_type().or_else(field)?;
             Some((given, element.as_ref()))
         }),
         Type::Object(to) | Type::Geo(Some(to)) => {
-            let given = from.object();
-            by_name(value, |name| Some((&given?.field(name)?.ty, &to.field(name)?.ty)))
+            let given = from.object_type();
+            by_name(value, |name| {
+                Some((&given?.field_named(name)?.ty, &to.field_named(name)?.ty))
+            })
         }
         Type::Text(_)
         | Type::Int(_)
@@ -71,11 +73,15 @@ pub fn convert(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateEr
     }
 }
 
-/// As [`convert`], of a value that may be borrowed, and stays so where it has that form.
-pub(super) fn converted<'v>(value: Cow<'v, Value>, from: &Type, to: &Type) -> Result<Cow<'v, Value>, EvaluateError> {
+/// As [`convert_value`], of a value that may be borrowed, and stays so where it has that form.
+pub(super) fn converted_borrowed<'v>(
+    value: Cow<'v, Value>,
+    from: &Type,
+    to: &Type,
+) -> Result<Cow<'v, Value>, EvaluateError> {
     match stays(&value, from, to) {
         true => Ok(value),
-        false => convert(value.into_owned(), from, to).map(Cow::Owned),
+        false => convert_value(value.into_owned(), from, to).map(Cow::Owned),
     }
 }
 
@@ -83,14 +89,14 @@ pub(super) fn converted<'v>(value: Cow<'v, Value>, from: &Type, to: &Type) -> Re
 fn stays(value: &Value, from: &Type, to: &Type) -> bool {
     let is_plain = matches!(value, Value::S(_) | Value::N(_) | Value::Bool(_) | Value::B(_));
     let (from, to) = (without_words(from), without_words(to));
-    std::ptr::eq(from, to) || (is_plain && to.element().is_none() && !to.is_instant()) || from == to
+    std::ptr::eq(from, to) || (is_plain && to.element_type().is_none() && !to.is_instant()) || from == to
 }
 
 /// The entries of a map, each in the form of its type.
 fn by_name<'t>(value: Value, types: impl Fn(&str) -> Option<(&'t Type, &'t Type)>) -> Result<Value, EvaluateError> {
     let Value::M(entries) = value else { return Ok(value) };
     let entries = entries.into_iter().map(|(name, value)| match types(&name) {
-        Some((from, to)) => Ok((name, convert(value, from, to)?)),
+        Some((from, to)) => Ok((name, convert_value(value, from, to)?)),
         None => Ok((name, value)),
     });
     entries.collect::<Result<_, _>>().map(Value::M)
@@ -124,10 +130,10 @@ pub(super) fn shown_type(ty: &Type) -> Cow<'_, Type> {
 
 /// The elements of a list or a set, each in the form of a type.
 fn listed(value: Value, from: &Type, element: &Type) -> Result<Vec<Value>, EvaluateError> {
-    let given = from.element().unwrap_or(element);
+    let given = from.element_type().unwrap_or(element);
     list_elements(value)
         .into_iter()
-        .map(|value| convert(value, given, element))
+        .map(|value| convert_value(value, given, element))
         .collect()
 }
 

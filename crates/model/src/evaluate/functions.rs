@@ -136,7 +136,7 @@ fn of_values(
             let days = time::days_between(text()?, second_text()?, DAYS_BETWEEN_MAX)?;
             Value::L(days.into_iter().map(Value::S).collect())
         }
-        FunctionId::Time => Value::S(time::iso(time::at_clock(text()?, second_text()?, zone)?)?),
+        FunctionId::Time => Value::S(time::iso_millis(time::at_clock(text()?, second_text()?, zone)?)?),
         FunctionId::Distance => {
             let km = place(&one()?.0)?.distance_km(place(second()?)?);
             kilometres(km).ok_or_else(|| unfit(function))?
@@ -214,7 +214,7 @@ fn test<'a>(
             Ok(Some(text.starts_with(start.as_str())))
         }
         (FunctionId::Contains, [(Value::S(text), _), (Value::S(part), _)]) => Ok(Some(text.contains(part.as_str()))),
-        (FunctionId::Contains, [(list, list_ty), (element, element_ty)]) if list_ty.element().is_some() => {
+        (FunctionId::Contains, [(list, list_ty), (element, element_ty)]) if list_ty.element_type().is_some() => {
             let holds = compare::compare_values(BinaryOp::In, (*element, *element_ty), (*list, *list_ty))?;
             Ok((holds || !has_unknown(list)).then_some(holds))
         }
@@ -349,14 +349,14 @@ fn is_of_nothing(function: FunctionId, values: &[Typed<'_>]) -> bool {
     matches!(function, FunctionId::Min | FunctionId::Max)
         && values
             .iter()
-            .all(|(value, ty)| ty.element().is_some() && elements_of(Cow::Borrowed(value)).is_empty())
+            .all(|(value, ty)| ty.element_type().is_some() && elements_of(Cow::Borrowed(value)).is_empty())
 }
 
 /// The least or the greatest of some values, or of lists of them, in the form of the whole.
 fn extreme(wanted: Ordering, function: FunctionId, values: &[Typed<'_>], expr: &Expr) -> Result<Value, EvaluateError> {
     let mut best: Option<Typed<'_>> = None;
     for (value, ty) in values {
-        let (all, ty) = match ty.element() {
+        let (all, ty) = match ty.element_type() {
             Some(element) => (elements_of(Cow::Borrowed(value)), element),
             None => (vec![Cow::Borrowed(&**value)], *ty),
         };
@@ -371,7 +371,7 @@ fn extreme(wanted: Ordering, function: FunctionId, values: &[Typed<'_>], expr: &
         }
     }
     let (value, ty) = best.ok_or_else(|| unfit(function))?;
-    convert::converted(value, ty, &expr.ty).map(Cow::into_owned)
+    convert::converted_borrowed(value, ty, &expr.ty).map(Cow::into_owned)
 }
 
 fn size(value: &Value, function: FunctionId) -> Result<i64, EvaluateError> {
@@ -391,7 +391,7 @@ fn size(value: &Value, function: FunctionId) -> Result<i64, EvaluateError> {
 /// A value as it stands in JSON.
 fn shown(value: &Value, ty: &Type) -> Result<String, EvaluateError> {
     let text = match ty {
-        Type::Now => Some(time::iso(time::millis_of(value, ty)?.unwrap_or_default())?),
+        Type::Now => Some(time::iso_millis(time::millis_of(value, ty)?.unwrap_or_default())?),
         Type::Text(_)
         | Type::Date
         | Type::Time
@@ -444,7 +444,7 @@ fn kilometres(km: f64) -> Option<Value> {
 
 fn rank(value: &Value, ty: &Type) -> Option<Value> {
     let at = ty
-        .members()?
+        .enum_members()?
         .iter()
         .position(|member| Some(member.as_str()) == value.as_str())?;
     Some(Value::N(Number::from(i64::try_from(at).ok()?)))

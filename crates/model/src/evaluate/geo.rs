@@ -71,7 +71,7 @@ pub fn cell_degrees(precision: u8) -> (f64, f64) {
 }
 
 /// The cells of a precision that a circle touches, in byte order. At most `most`; none where there are more.
-pub fn cover(center: Place, radius_km: f64, precision: u8, most: usize) -> Option<Vec<String>> {
+pub fn cover_circle(center: Place, radius_km: f64, precision: u8, most: usize) -> Option<Vec<String>> {
     let (height, width) = cell_degrees(precision);
     let lat_span = (radius_km / EARTH_RADIUS_KM).to_degrees();
     let (south, north) = ((center.lat - lat_span).max(-90.0), (center.lat + lat_span).min(90.0));
@@ -191,7 +191,7 @@ mod tests {
             (Place { lat: 0.01, lon: 179.99 }, 10.0, 5),
             (Place { lat: -78.0, lon: 12.0 }, 10.0, 4),
         ] {
-            let cells = cover(center, km, precision, 1_000).unwrap();
+            let cells = cover_circle(center, km, precision, 1_000).unwrap();
             for step in 0..720 {
                 let angle = f64::from(step).to_radians() / 2.0;
                 for share in [0.2, 0.7, 0.999] {
@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn five_kilometres_at_warsaw_need_about_a_dozen_cells() {
-        let cells = cover(WARSAW, 5.0, 5, 1_000).unwrap().len();
+        let cells = cover_circle(WARSAW, 5.0, 5, 1_000).unwrap().len();
         assert!((9..=16).contains(&cells), "{cells}");
-        assert!(cover(WARSAW, 5.0, 6, 1_000).unwrap().len() > 150);
-        assert_eq!(cover(WARSAW, 25.0, 6, 100), None);
+        assert!(cover_circle(WARSAW, 5.0, 6, 1_000).unwrap().len() > 150);
+        assert_eq!(cover_circle(WARSAW, 25.0, 6, 100), None);
     }
 }

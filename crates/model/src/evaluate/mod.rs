@@ -28,7 +28,7 @@ pub mod time;
 mod unknown;
 
 pub use compare::{order_values, row_order};
-pub use convert::convert;
+pub use convert::convert_value;
 pub use time::Duration;
 
 use std::borrow::Cow;
@@ -63,7 +63,7 @@ pub trait Environment {
     ///
     /// Where a row must be read first.
     fn look_at(&self, name: &str, look: Look<'_>) -> Borrowed<'_> {
-        Ok(self.bound(name).and_then(|value| look.within(value)))
+        Ok(self.bound(name).and_then(|value| look.seen_within(value)))
     }
     /// What is looked at in the row with that key; nothing of it is there where it is absent.
     ///
@@ -96,7 +96,7 @@ pub enum Look<'n> {
 
 impl Look<'_> {
     /// What is seen of a value: of one that is only looked for, that it is there.
-    pub fn within(self, value: Cow<'_, Value>) -> Option<Cow<'_, Value>> {
+    pub fn seen_within(self, value: Cow<'_, Value>) -> Option<Cow<'_, Value>> {
         match self {
             Look::Whole => Some(value),
             Look::Field(name) => field(value, name),
@@ -169,7 +169,7 @@ pub fn evaluate(expr: &Expr, environment: &dyn Environment) -> Evaluated {
 /// # Errors
 ///
 /// As [`evaluate`].
-pub fn holds(expr: &Expr, environment: &dyn Environment) -> Result<bool, EvaluateError> {
+pub fn holds_condition(expr: &Expr, environment: &dyn Environment) -> Result<bool, EvaluateError> {
     Ok(decide_condition(expr, environment)?.unwrap_or(false))
 }
 
@@ -215,7 +215,9 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Eva
 /// As [`evaluate`].
 pub fn evaluate_borrowed<'e>(expr: &'e Expr, ty: &Type, environment: &'e dyn Environment) -> Borrowed<'e> {
     let value = Evaluator::new(environment).settled(expr)?;
-    value.map(|value| convert::converted(value, &expr.ty, ty)).transpose()
+    value
+        .map(|value| convert::converted_borrowed(value, &expr.ty, ty))
+        .transpose()
 }
 
 pub(super) struct Evaluator<'a> {
@@ -273,7 +275,7 @@ impl<'a> Evaluator<'a> {
     fn branch(&mut self, branch: &'a Expr, whole: &Expr) -> Borrowed<'a> {
         let value = self.value(branch)?;
         value
-            .map(|value| convert::converted(value, &branch.ty, &whole.ty))
+            .map(|value| convert::converted_borrowed(value, &branch.ty, &whole.ty))
             .transpose()
     }
 
@@ -292,10 +294,10 @@ impl<'a> Evaluator<'a> {
     /// What is looked at in a bound name: an element's variable is a value, any other may be a row that somebody reads.
     fn look_at(&self, name: &str, look: Look<'_>) -> Borrowed<'a> {
         Ok(present(match self.variable(name) {
-            Some(Cow::Borrowed(value)) => look.within(Cow::Borrowed(value)),
+            Some(Cow::Borrowed(value)) => look.seen_within(Cow::Borrowed(value)),
             // An element that was computed goes with its turn: what is looked at in it is copied, and no more.
             Some(Cow::Owned(value)) => look
-                .within(Cow::Borrowed(value))
+                .seen_within(Cow::Borrowed(value))
                 .map(|seen| Cow::Owned(seen.into_owned())),
             None => self.environment.look_at(name, look)?,
         }))
@@ -334,7 +336,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn index(&mut self, of: &'a Expr, at: &'a Expr) -> Borrowed<'a> {
-        if let (Type::Row(_), Some(Literal::Text(name))) = (&of.ty, at.literal()) {
+        if let (Type::Row(_), Some(Literal::Text(name))) = (&of.ty, at.as_literal()) {
             return self.field_of(of, name);
         }
         let (Some(of), Some(at)) = (self.value(of)?, self.value(at)?) else {
@@ -410,7 +412,7 @@ impl<'a> Evaluator<'a> {
     /// The elements of a list in the form of its type. Absent ones are left out; unknown ones are NULL, since a list of which
     /// one is not known must not pass for a shorter one.
     fn list(&mut self, exprs: &'a [Expr], whole: &Expr) -> Result<Vec<Value>, EvaluateError> {
-        let element = whole.ty.element();
+        let element = whole.ty.element_type();
         let mut values = Vec::with_capacity(exprs.len());
         for expr in exprs {
             let value = self.value(expr)?;
@@ -418,7 +420,7 @@ impl<'a> Evaluator<'a> {
             match value {
                 _ if is_unknown => values.push(Value::Null),
                 Some(value) => {
-                    let value = convert::converted(value, &expr.ty, element.unwrap_or(&expr.ty))?;
+                    let value = convert::converted_borrowed(value, &expr.ty, element.unwrap_or(&expr.ty))?;
                     values.push(value.into_owned());
                 }
                 None => {}

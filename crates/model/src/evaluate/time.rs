@@ -139,7 +139,7 @@ impl Ord for Duration {
 /// # Errors
 ///
 /// Where the instant is out of range.
-pub fn iso(millis: i64) -> Result<String, EvaluateError> {
+pub fn iso_millis(millis: i64) -> Result<String, EvaluateError> {
     let instant = timestamp(millis)?;
     Ok(instant.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
@@ -228,10 +228,10 @@ pub fn without_words(ty: &Type) -> &Type {
 /// # Errors
 ///
 /// Where it is out of range.
-pub fn instant(millis: i64, ty: &Type) -> Result<Value, EvaluateError> {
+pub fn instant_as(millis: i64, ty: &Type) -> Result<Value, EvaluateError> {
     timestamp(millis)?;
     Ok(match InstantForm::of(ty) {
-        Some(InstantForm::Text) => Value::S(iso(millis)?),
+        Some(InstantForm::Text) => Value::S(iso_millis(millis)?),
         Some(InstantForm::Seconds) => Value::N(Number::from(millis.div_euclid(1_000))),
         Some(InstantForm::Millis) => Value::N(Number::from(millis)),
         None => return Err(EvaluateError::Unfit(format!("a value of type {ty} holds no instant"))),
@@ -327,7 +327,7 @@ pub(super) fn shifted_instant(
     let Some(millis) = millis_of(value, ty)? else {
         return Err(out_of_range());
     };
-    instant(shifted_millis(millis, duration, zone)?, ty)
+    instant_as(shifted_millis(millis, duration, zone)?, ty)
 }
 
 /// An instant in epoch milliseconds, moved by a duration.

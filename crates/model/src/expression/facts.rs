@@ -21,7 +21,7 @@ impl PresenceFacts {
     }
 
     /// Adds a value that is present.
-    pub fn add(&mut self, path: String) {
+    pub fn add_path(&mut self, path: String) {
         if !self.is_present(&path) {
             self.present.push(path);
         }
@@ -29,11 +29,11 @@ impl PresenceFacts {
 
     /// Adds all that `other` knows.
     pub fn extend(&mut self, other: PresenceFacts) {
-        other.present.into_iter().for_each(|path| self.add(path));
+        other.present.into_iter().for_each(|path| self.add_path(path));
     }
 
     /// The paths, in the order in which they were proven.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
+    pub fn proven_paths(&self) -> impl Iterator<Item = &str> {
         self.present.iter().map(String::as_str)
     }
 
@@ -121,6 +121,6 @@ fn add_with_owners(operand: &Expr, facts: &mut PresenceFacts) {
         add_with_owners(of, facts);
     }
     if let Some(path) = operand.path() {
-        facts.add(path);
+        facts.add_path(path);
     }
 }

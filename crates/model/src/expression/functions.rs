@@ -144,12 +144,12 @@ impl FunctionId {
 
 impl Function {
     /// The functions of that name.
-    pub fn named(name: &str) -> impl Iterator<Item = &'static Function> {
+    pub fn functions_named(name: &str) -> impl Iterator<Item = &'static Function> {
         FUNCTIONS.iter().filter(move |function| function.name == name)
     }
 
     /// Whether it takes that many values, the receiver of a method included.
-    pub fn takes(&self, count: usize) -> bool {
+    pub fn takes_values(&self, count: usize) -> bool {
         match self.params {
             [Param::Ordered] => count >= 1,
             params => params.len() == count,

@@ -69,8 +69,8 @@ pub struct Target<'t> {
 
 /// Checks an expression. With an expected type, literals take it and any other type is a mistake. Whether the value may be absent
 /// is left to the place, which finds it in [`Expr::optional`].
-pub fn check(text: &Text, scope: &Scope<'_>, expected: Option<&Type>, out: &mut Diagnostics) -> Expr {
-    run(text, scope, out, |checker, node| checker.whole(node, expected))
+pub fn check_expression(text: &Text, scope: &Scope<'_>, expected: Option<&Type>, out: &mut Diagnostics) -> Expr {
+    run(text, scope, out, |checker, node| checker.check_whole(node, expected))
 }
 
 /// Checks a condition: a truth value that is never absent, as in `where`, `allow`, `when` and `require`.
@@ -87,7 +87,7 @@ pub fn check_value(text: &Text, scope: &Scope<'_>, target: Target<'_>, out: &mut
             kind: ExprKind::Literal(Literal::Text(word.to_owned())),
             ty: target.ty.clone(),
             optional: false,
-            span: text.trimmed().span,
+            span: text.trimmed_text().span,
         };
     }
     run(text, scope, out, |checker, node| checker.whole_value(node, target))
@@ -111,7 +111,7 @@ fn run(
         Ok(node) => judge(&mut Checker::new(text, scope, out), &node),
         Err(mistake) => {
             out.push(*mistake);
-            Expr::invalid(text.span)
+            Expr::invalid_at(text.span)
         }
     }
 }

@@ -69,16 +69,16 @@ pub(crate) fn is_assignable(from: &Type, to: &Type) -> bool {
 }
 
 fn object_assignable(from: &ObjectType, to: &ObjectType) -> bool {
-    let known = from.fields.iter().all(|field| to.field(&field.name).is_some());
+    let known = from.fields.iter().all(|field| to.field_named(&field.name).is_some());
     known
-        && to.fields.iter().all(|wanted| match from.field(&wanted.name) {
+        && to.fields.iter().all(|wanted| match from.field_named(&wanted.name) {
             Some(given) => is_assignable(&given.ty, &wanted.ty) && (wanted.optional || !given.optional),
             None => wanted.optional,
         })
 }
 
 fn is_place(object: &ObjectType) -> bool {
-    let number = |name: &str| object.field(name).is_some_and(|field| field.ty.is_number());
+    let number = |name: &str| object.field_named(name).is_some_and(|field| field.ty.is_number());
     number("lat") && number("lon")
 }
 

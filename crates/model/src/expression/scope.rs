@@ -223,7 +223,7 @@ pub struct Arg {
 
 impl Args {
     /// Adds a declared argument; a second one of that name is not added.
-    pub(crate) fn declare(&mut self, name: impl Into<String>, ty: Type, optional: bool, span: Span) {
+    pub(crate) fn declare_argument(&mut self, name: impl Into<String>, ty: Type, optional: bool, span: Span) {
         self.add(name.into(), ty, optional, span, false);
     }
 
@@ -258,7 +258,7 @@ impl Args {
 
 impl Arg {
     /// Its type; unknown for a path variable that was not used yet.
-    pub fn ty(&self) -> Type {
+    pub fn known_type(&self) -> Type {
         self.ty.borrow().clone()
     }
 
@@ -278,7 +278,7 @@ impl Arg {
     }
 
     /// Learns from a use. Text without limits, as a claim has, gives way to anything that is more particular.
-    pub fn learn(&self, ty: &Type) {
+    pub fn learn_type(&self, ty: &Type) {
         if !self.inferred || matches!(ty, Type::Unknown | Type::Absent) {
             return;
         }

@@ -230,7 +230,7 @@ pub enum EachOp {
 
 impl Expr {
     /// What stands where a mistake was reported.
-    pub fn invalid(span: Span) -> Expr {
+    pub fn invalid_at(span: Span) -> Expr {
         Expr {
             kind: ExprKind::Invalid,
             ty: Type::Unknown,
@@ -393,7 +393,7 @@ impl Expr {
     }
 
     /// The arguments that it mentions, each once.
-    pub fn arguments(&self) -> Vec<&str> {
+    pub fn mentioned_arguments(&self) -> Vec<&str> {
         let mut found: Vec<&str> = Vec::new();
         self.walk(&mut |part| {
             if let ExprKind::Arg(name) = &part.kind
@@ -485,7 +485,7 @@ impl Expr {
     }
 
     /// The literal, where it is one.
-    pub fn literal(&self) -> Option<&Literal> {
+    pub fn as_literal(&self) -> Option<&Literal> {
         match &self.kind {
             ExprKind::Literal(literal) => Some(literal),
             _ => None,
@@ -494,7 +494,7 @@ impl Expr {
 
     /// Whether it is `absent`.
     pub fn is_absent(&self) -> bool {
-        self.literal() == Some(&Literal::Absent)
+        self.as_literal() == Some(&Literal::Absent)
     }
 
     /// Whether a mistake was reported in it.

@@ -69,7 +69,7 @@ pub struct Field {
 
 impl Record {
     /// The field of that name.
-    pub fn field(&self, name: &str) -> Option<&Field> {
+    pub fn field_named(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Record, Shape, words};
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest_word};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::{Source, Span};
@@ -69,7 +69,7 @@ impl ShapeCheck<'_> {
         }
         let mut meant: Vec<&str> = Vec::new();
         for entry in entries {
-            match (record.field(&entry.key.text), record.others) {
+            match (record.field_named(&entry.key.text), record.others) {
                 (Some(field), _) => self.entry(entry, &field.shape),
                 (None, Some((_, shape))) => self.entry(entry, shape),
                 (None, None) => meant.extend(self.unknown_field(entry, record)),
@@ -103,7 +103,7 @@ impl ShapeCheck<'_> {
         let message = format!("{} has no field `{word}`", with_article(record.name));
         let diagnostic = Diagnostic::new(&rules::UNKNOWN_FIELD, entry.key.span, message);
         let elsewhere = called_elsewhere(word).filter(|ours| known.contains(ours));
-        let meant = elsewhere.or_else(|| nearest(word, known.iter().copied()));
+        let meant = elsewhere.or_else(|| nearest_word(word, known.iter().copied()));
         self.out.push(match meant {
             Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")).replace_with(meant),
             None => diagnostic.help(format!("its fields are {}", listed_words(&known))),

@@ -19,7 +19,7 @@ impl AttributeList {
     }
 
     /// The attribute of that name.
-    pub fn named(&self, name: &str) -> Option<&Attribute> {
+    pub fn attribute_named(&self, name: &str) -> Option<&Attribute> {
         self.list.get(self.position_of(name)?)
     }
 }

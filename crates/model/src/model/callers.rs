@@ -24,7 +24,7 @@ pub struct Callers {
 
 impl Callers {
     /// The claim that the model calls by that name.
-    pub fn claim(&self, name: &str) -> Option<&CallerClaim> {
+    pub fn claim_named(&self, name: &str) -> Option<&CallerClaim> {
         self.claims.iter().find(|claim| claim.name == name)
     }
 
@@ -61,7 +61,7 @@ pub struct CallerClaim {
 
 impl CallerClaim {
     /// Where it stands, for people.
-    pub fn place(&self) -> String {
+    pub fn claim_place(&self) -> String {
         self.path.join(".")
     }
 }

@@ -55,7 +55,7 @@ pub struct Entity {
 impl Entity {
     /// The attribute of that name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
-        self.attributes.named(name)
+        self.attributes.attribute_named(name)
     }
 
     /// Whether an attribute becomes another one when a state lapses: the state, what holds only during it, and what is computed of them.
@@ -86,7 +86,7 @@ impl Entity {
     }
 
     /// What it says of an index.
-    pub fn entry(&self, index: IndexId) -> Option<&IndexEntry> {
+    pub fn index_entry(&self, index: IndexId) -> Option<&IndexEntry> {
         self.index.iter().find(|entry| entry.index == index)
     }
 
@@ -98,7 +98,7 @@ impl Entity {
     /// The key attribute from which an attribute is read back that is stored nowhere else: one of the primary key, or else one of
     /// an index, which the table has too. It is there for every row that has the attribute.
     pub fn key_that_holds(&self, name: &str) -> Option<&KeyTemplate> {
-        let indexed = self.index.iter().map(IndexEntry::choices);
+        let indexed = self.index.iter().map(IndexEntry::key_choices);
         std::iter::once(self.key.as_slice())
             .chain(indexed)
             .filter_map(|choices| match choices {
@@ -140,7 +140,7 @@ impl Entity {
     pub fn is_key_attribute(&self, name: &str) -> bool {
         self.key_templates()
             .flat_map(|key| &key.parts)
-            .any(|part| part.root() == name)
+            .any(|part| part.root_attribute() == name)
     }
 
     /// Whether the primary key tells an attribute's value. One that folds it (`{lower(repo)}`) or has a part of it only
@@ -276,7 +276,7 @@ pub struct KeyChoice {
 
 impl KeyChoice {
     /// The template of a key attribute.
-    pub fn template(&self, attribute: &str) -> Option<&KeyTemplate> {
+    pub fn attribute_template(&self, attribute: &str) -> Option<&KeyTemplate> {
         self.keys.iter().find(|key| key.attribute == attribute)
     }
 }
@@ -304,7 +304,9 @@ impl KeyTemplate {
 
     /// A part without which the key is not there, though the attribute is.
     pub(crate) fn optional_part_beside(&self, name: &str) -> Option<&KeyPart> {
-        self.parts.iter().find(|part| part.optional && part.root() != name)
+        self.parts
+            .iter()
+            .find(|part| part.optional && part.root_attribute() != name)
     }
 }
 
@@ -327,7 +329,7 @@ pub struct KeyPart {
 
 impl KeyPart {
     /// The attribute at the root of the path.
-    pub fn root(&self) -> &str {
+    pub fn root_attribute(&self) -> &str {
         self.path.split('.').next().unwrap_or(&self.path)
     }
 
@@ -383,7 +385,7 @@ pub struct IndexEntry {
 
 impl IndexEntry {
     /// The choices of templates; none for an entry without any.
-    pub fn choices(&self) -> &[KeyChoice] {
+    pub fn key_choices(&self) -> &[KeyChoice] {
         match &self.kind {
             IndexEntryKind::Own(choice) => std::slice::from_ref(choice.as_ref()),
             IndexEntryKind::Templates(choices) => choices,

@@ -97,21 +97,21 @@ impl Model {
     }
 
     /// The writes that run after changes, each with the change.
-    pub fn triggers(&self) -> impl Iterator<Item = (&Write, &Trigger)> {
+    pub fn triggered_writes(&self) -> impl Iterator<Item = (&Write, &Trigger)> {
         self.writes
             .iter()
             .filter_map(|write| Some((write, write.after.as_ref()?)))
     }
 
     /// The writes that run by the clock, each with when.
-    pub fn scheduled(&self) -> impl Iterator<Item = (&Write, Schedule)> {
+    pub fn scheduled_writes(&self) -> impl Iterator<Item = (&Write, Schedule)> {
         self.writes.iter().filter_map(|write| Some((write, write.every?)))
     }
 
     /// Every change that something follows: a write that runs after it, or a webhook that tells of it.
     pub fn followed_changes(&self) -> impl Iterator<Item = &Trigger> {
         let told = self.webhooks.iter().map(|webhook| &webhook.after);
-        self.triggers().map(|(_, trigger)| trigger).chain(told)
+        self.triggered_writes().map(|(_, trigger)| trigger).chain(told)
     }
 
     /// A tally.
@@ -159,7 +159,7 @@ impl Model {
     }
 
     /// The estimate for an entity, a read or a write.
-    pub fn estimate(&self, subject: &str) -> Option<&Estimate> {
+    pub fn estimate_of(&self, subject: &str) -> Option<&Estimate> {
         self.estimates.iter().find(|estimate| estimate.subject == subject)
     }
 
@@ -185,7 +185,7 @@ impl Model {
         let mut ty = first.ty.clone();
         let mut optional = first.optional;
         for name in names {
-            let field = ty.object()?.field(name)?;
+            let field = ty.object_type()?.field_named(name)?;
             optional |= field.optional;
             ty = field.ty.clone();
         }

@@ -67,14 +67,14 @@ pub struct Read {
 
 impl Read {
     /// Every selection: its own, and those that come with it.
-    pub fn selections(&self) -> impl Iterator<Item = &Selection> {
+    pub fn all_selections(&self) -> impl Iterator<Item = &Selection> {
         self.selection
             .iter()
             .chain(self.with.iter().map(|part| &part.selection))
     }
 
     /// The argument of that name.
-    pub fn arg(&self, name: &str) -> Option<&Argument> {
+    pub fn argument_named(&self, name: &str) -> Option<&Argument> {
         self.args.iter().find(|arg| arg.name == name)
     }
 }

@@ -181,7 +181,7 @@ fn interval_tick(minutes: i64, now: i64, after: i64, zone: &TimeZone) -> Option<
     let length = minutes.checked_mul(MINUTE_MILLIS).filter(|length| *length > 0)?;
     let count = now.checked_sub(from)?.div_euclid(length).checked_add(after)?;
     let at = count.checked_mul(length)?.checked_add(from)?;
-    let id = crate::evaluate::time::iso(at).ok()?;
+    let id = crate::evaluate::time::iso_millis(at).ok()?;
     Some(Tick {
         at,
         id: format!("every {id}"),

@@ -22,7 +22,7 @@ pub struct Webhook {
 
 impl Webhook {
     /// What is told, by name.
-    pub fn sent(&self) -> &[(String, Expr)] {
+    pub fn sent_values(&self) -> &[(String, Expr)] {
         &self.after.args
     }
 }

@@ -74,7 +74,7 @@ fn assignment(
     check_writable(attribute, target, rekey, name.span, out);
     let text = entry.value.text()?;
     let wanted = match map_entry {
-        Some(_) => attribute.ty.element().cloned().unwrap_or(Type::Unknown),
+        Some(_) => attribute.ty.element_type().cloned().unwrap_or(Type::Unknown),
         None => attribute.ty.clone(),
     };
     let expected = expected(&wanted, way, attribute, name.span, out)?;
@@ -129,9 +129,9 @@ fn map_entry(key: &Text, target: &StepTarget<'_>, out: &mut Diagnostics) -> Opti
         out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, key.span, message).help("add `]`"));
         return None;
     }
-    let inner = key.part(open + 1, key.text.len() - 1).trimmed();
-    let entry = expression::check(&inner, target.scope, Some(&Type::text()), out);
-    Some((key.part(0, open).trimmed(), Some(entry)))
+    let inner = key.part_text(open + 1, key.text.len() - 1).trimmed_text();
+    let entry = expression::check_expression(&inner, target.scope, Some(&Type::text()), out);
+    Some((key.part_text(0, open).trimmed_text(), Some(entry)))
 }
 
 fn find<'a>(target: &StepTarget<'a>, name: &Text, out: &mut Diagnostics) -> Option<&'a Attribute> {
@@ -210,9 +210,9 @@ fn is_frozen_by(copied: &Attribute, name: &str) -> bool {
 
 fn taken(node: Option<&Node>, target: &StepTarget<'_>, rekey: bool, out: &mut Diagnostics) -> Vec<Taken> {
     let mut all: Vec<Taken> = Vec::new();
-    for text in taken::texts(node) {
-        let (name, required) = taken::split(text);
-        let Some(attribute) = find(target, &text.part(0, name.len()), out) else {
+    for text in taken::list_texts(node) {
+        let (name, required) = taken::split_required(text);
+        let Some(attribute) = find(target, &text.part_text(0, name.len()), out) else {
             continue;
         };
         if all.iter().any(|known| known.attribute == name) {
@@ -256,14 +256,14 @@ fn check_from(step: &Step, target: &StepTarget<'_>, out: &mut Diagnostics) {
         other => {
             let message = format!(
                 "`from` takes an element with fields, not {}",
-                with_article(&target.scope.catalog.describe(other))
+                with_article(&target.scope.catalog.describe_type(other))
             );
             out.push(Diagnostic::new(&rules::WRONG_SHAPE, from.span, message));
             return;
         }
     };
     for taken in &step.take {
-        if fields.field(&taken.attribute).is_none() {
+        if fields.field_named(&taken.attribute).is_none() {
             let message = format!("the element has no field `{}`", taken.attribute);
             let known = fields.fields.iter().map(|field| field.name.as_str());
             out.push(

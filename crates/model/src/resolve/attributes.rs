@@ -182,7 +182,7 @@ impl Resolver<'_> {
             Some(_) => self.names.attribute_scope(entity),
             None => self.names.copy_scope(entity),
         };
-        let expr = expression::check(text, &scope, None, &mut silent);
+        let expr = expression::check_expression(text, &scope, None, &mut silent);
         if expr.ty.is_unknown() || !silent.is_empty() {
             return;
         }
@@ -250,13 +250,13 @@ impl Resolver<'_> {
             _ => node.get("type").and_then(Node::text).and_then(default_of),
         };
         let scope = self.names.attribute_scope(entity);
-        let default = default_text.map(|text| expression::check(&text, &scope, Some(&ty), self.out));
+        let default = default_text.map(|text| expression::check_expression(&text, &scope, Some(&ty), self.out));
         let field = |name: &str| node.get(name).and_then(Node::text);
         let is = field("is").map(|text| {
             let expected = Some(&ty).filter(|ty| !ty.is_unknown());
-            expression::check(text, &scope, expected, self.out)
+            expression::check_expression(text, &scope, expected, self.out)
         });
-        let always = field("always").map(|text| expression::check(text, &scope, Some(&ty), self.out));
+        let always = field("always").map(|text| expression::check_expression(text, &scope, Some(&ty), self.out));
         let alias = is.as_ref().and_then(|expr| match &expr.kind {
             ExprKind::Attribute(name) => Some(name.clone()),
             _ => None,
@@ -287,7 +287,7 @@ impl Resolver<'_> {
     fn copy(&mut self, entity: &Entity, entry: &Entry, copy: &Entry) -> Option<Copy> {
         let text = copy.value.text()?;
         let scope = self.names.copy_scope(entity);
-        let expr = expression::check(text, &scope, None, self.out);
+        let expr = expression::check_expression(text, &scope, None, self.out);
         let source = match &expr.kind {
             ExprKind::Field(row, attribute) => match (&row.kind, &row.ty) {
                 (ExprKind::Entity { entity, .. }, _) => Some((row.as_ref().clone(), *entity, attribute.clone())),

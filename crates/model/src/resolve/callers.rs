@@ -153,7 +153,7 @@ impl Resolver<'_> {
     fn check_texts(&mut self, named: &[Entry], callers: &Callers) {
         for (entry, claim) in named
             .iter()
-            .filter_map(|entry| Some((entry, callers.claim(&entry.key.text)?)))
+            .filter_map(|entry| Some((entry, callers.claim_named(&entry.key.text)?)))
         {
             let by_key = callers.api_key_header.is_some() && claim.name == "role";
             if (claim.name == "id" || by_key)

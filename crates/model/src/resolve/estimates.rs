@@ -94,7 +94,7 @@ fn check_value(attribute: &Attribute, value: &Text, out: &mut Diagnostics) {
     let flags = ["true".to_owned(), "false".to_owned()];
     let members: &[String] = match &attribute.ty {
         Type::Bool => &flags,
-        ty => ty.members().unwrap_or_default(),
+        ty => ty.enum_members().unwrap_or_default(),
     };
     let is_absent = value.text == ABSENT_VALUE && attribute.optional;
     if is_absent || members.contains(&value.text) {

@@ -149,7 +149,7 @@ impl Resolver<'_> {
 
     fn value_of(&self, copy: &Copy, span: Span) -> Expr {
         let value = self.field_of(copy, &copy.attribute, span);
-        value.unwrap_or_else(|| Expr::invalid(span))
+        value.unwrap_or_else(|| Expr::invalid_at(span))
     }
 
     fn field_of(&self, copy: &Copy, name: &str, span: Span) -> Option<Expr> {

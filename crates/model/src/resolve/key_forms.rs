@@ -24,7 +24,7 @@ pub(super) fn part_variable(part: &VariablePart, ty: &Type, alone: bool, out: &m
         None if alone => key_domain(ty).map(|domain| (Form::Whole, domain)),
         None => key_domain(ty).map(|domain| (Form::of(&domain), domain)),
     };
-    let Some((form, domain)) = made.filter(|(form, domain)| form.fits(domain)) else {
+    let Some((form, domain)) = made.filter(|(form, domain)| form.fits_domain(domain)) else {
         out.push(misfit(part, ty));
         return None;
     };
@@ -38,7 +38,7 @@ pub(super) fn part_variable(part: &VariablePart, ty: &Type, alone: bool, out: &m
 /// The variable for an attribute that is a key by itself.
 pub(super) fn attribute_variable(name: &str, ty: &Type) -> Option<Variable> {
     let domain = key_domain(ty)?;
-    Form::Whole.fits(&domain).then(|| Variable {
+    Form::Whole.fits_domain(&domain).then(|| Variable {
         name: name.to_owned(),
         form: Form::Whole,
         domain,
@@ -56,8 +56,8 @@ fn with_function(function: PartFunction, ty: &Type) -> Option<(Form, Domain)> {
         PartFunction::Ordered => Form::Ordered,
         PartFunction::Plain => Form::Plain,
         PartFunction::Raw => Form::Raw,
-        PartFunction::Rank => Form::rank(of.as_ref()?)?,
-        PartFunction::Desc => Form::of(of.as_ref()?).descending(),
+        PartFunction::Rank => Form::rank_form(of.as_ref()?)?,
+        PartFunction::Desc => Form::of(of.as_ref()?).descending_form(),
         PartFunction::Geohash(precision) => {
             return matches!(ty, Type::Geo(_)).then_some((Form::Fixed, Domain::Geohash { precision }));
         }
@@ -77,9 +77,9 @@ pub(crate) fn key_domain(ty: &Type) -> Option<Domain> {
         Type::Ksuid => Domain::Ksuid,
         Type::Uuid => Domain::Uuid,
         Type::Bool => Domain::Bool,
-        Type::Seconds => Domain::integer(Some(0), Some(SECONDS_MAX)),
-        Type::Millis => Domain::integer(Some(0), Some(MILLIS_MAX)),
-        Type::Version => Domain::integer(Some(0), None),
+        Type::Seconds => Domain::integer_range(Some(0), Some(SECONDS_MAX)),
+        Type::Millis => Domain::integer_range(Some(0), Some(MILLIS_MAX)),
+        Type::Version => Domain::integer_range(Some(0), None),
         Type::Int(limits) => Domain::Number(number_range(limits, Some(0))),
         Type::Number(limits) => Domain::Number(number_range(limits, limits.decimals)),
         Type::Bytes(limits) => {

@@ -10,7 +10,7 @@ impl Resolver<'_> {
     pub(super) fn key_names(&mut self, entities: &[Entity]) {
         for entity in entities {
             let mut seen = Vec::new();
-            let indexed = entity.index.iter().flat_map(|entry| entry.choices());
+            let indexed = entity.index.iter().flat_map(|entry| entry.key_choices());
             for key in entity.key.iter().chain(indexed).flat_map(|choice| &choice.keys) {
                 if let Some(attribute) = overwritten(entity, key)
                     && !seen.contains(&key.span)
@@ -20,7 +20,7 @@ impl Resolver<'_> {
                 }
             }
             for entry in &entity.index {
-                let choices = entry.choices().iter().filter(|choice| choice.when.is_some());
+                let choices = entry.key_choices().iter().filter(|choice| choice.when.is_some());
                 if let Some(choice) = choices.into_iter().find(|choice| self.is_always_there(entity, choice)) {
                     let index = self.table.indexes.get(entry.index.0 as usize);
                     let index = index.map_or("", |index| index.name.as_str());

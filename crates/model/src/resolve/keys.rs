@@ -79,7 +79,7 @@ impl Resolver<'_> {
         attributes: &[KeyAttribute],
     ) -> KeyChoice {
         for attribute in attributes {
-            if choice.template(&attribute.name).is_some() || broken.contains(&attribute.name) {
+            if choice.attribute_template(&attribute.name).is_some() || broken.contains(&attribute.name) {
                 continue;
             }
             match own_template(&self.names.catalog, entity, &attribute.name, self.table.delimiter) {
@@ -166,11 +166,17 @@ impl Resolver<'_> {
         index: &str,
     ) -> KeyChoice {
         for attribute in attributes {
-            if choice.template(&attribute.name).is_some() || broken.contains(&attribute.name) {
+            if choice.attribute_template(&attribute.name).is_some() || broken.contains(&attribute.name) {
                 continue;
             }
             let own = own_template(&self.names.catalog, entity, &attribute.name, self.table.delimiter);
-            let primary = || entity.key.first()?.template(&attribute.name).map(copy_template);
+            let primary = || {
+                entity
+                    .key
+                    .first()?
+                    .attribute_template(&attribute.name)
+                    .map(copy_template)
+            };
             match own.or_else(primary) {
                 Some(template) => choice.keys.push(template),
                 None => {
@@ -230,7 +236,7 @@ impl Resolver<'_> {
                 let message = format!("`{}` is no key attribute here", entry.key.text);
                 let diagnostic = Diagnostic::new(&rules::UNKNOWN_KEY_ATTRIBUTE, entry.key.span, message)
                     .did_you_mean(&entry.key.text, known.clone());
-                broken.extend(crate::diagnostic::nearest(&entry.key.text, known.clone()).map(str::to_owned));
+                broken.extend(crate::diagnostic::nearest_word(&entry.key.text, known.clone()).map(str::to_owned));
                 let listed = crate::grammar::listed_words(&known.collect::<Vec<_>>());
                 self.out.push(match diagnostic.help {
                     Some(_) => diagnostic,
@@ -416,7 +422,7 @@ fn attribute_at(catalog: &Catalog, entity: EntityId, path: &Text, out: &mut Diag
     };
     let (mut ty, mut optional) = (attribute.ty.clone(), attribute.optional);
     for name in names {
-        let Some(field) = ty.object().and_then(|object| object.field(name)).cloned() else {
+        let Some(field) = ty.object_type().and_then(|object| object.field_named(name)).cloned() else {
             let message = format!("`{first}` has no field `{name}`");
             out.push(Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, path.span, message));
             return None;

@@ -177,7 +177,7 @@ fn why_lost(entity: &Entity, attribute: &Attribute) -> Option<String> {
             });
         return is_asked_for.then(|| "conditions of writes ask for it".to_owned());
     }
-    let indexed = entity.index.iter().flat_map(|entry| entry.choices());
+    let indexed = entity.index.iter().flat_map(|entry| entry.key_choices());
     let keys: Vec<&KeyTemplate> = entity
         .key
         .iter()
@@ -185,7 +185,10 @@ fn why_lost(entity: &Entity, attribute: &Attribute) -> Option<String> {
         .flat_map(|choice| &choice.keys)
         .collect();
     let gives_back = keys.iter().find(|key| key.gives_back(name));
-    let stands = keys.iter().flat_map(|key| &key.parts).any(|part| part.root() == name);
+    let stands = keys
+        .iter()
+        .flat_map(|key| &key.parts)
+        .any(|part| part.root_attribute() == name);
     Some(match (gives_back, stands) {
         (Some(key), _) => match key.optional_part_beside(name) {
             Some(other) => format!("`{}` is not there without `{}`", key.attribute, other.path),

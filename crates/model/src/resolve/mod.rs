@@ -80,7 +80,7 @@ fn is_reserved_for_values(name: &str) -> bool {
 }
 
 /// Resolves a file. The model is there even when something was found; with errors it is not whole.
-pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
+pub(crate) fn resolve_file(root: &Node, out: &mut Diagnostics) -> Model {
     check_version(root, out);
     limits::check_model_name(root.get("name"), out);
     let (table, index_names) = table::resolve_table(root.get("table"), out);
@@ -247,7 +247,7 @@ impl Resolver<'_> {
             };
             let default = declared.default.as_ref().map(|text| {
                 let scope = Scope::new(&self.names.catalog);
-                expression::check(text, &scope, Some(&declared.ty), self.out)
+                expression::check_expression(text, &scope, Some(&declared.ty), self.out)
             });
             self.names.settings.push(DeploymentSetting {
                 name: entry.key.text.clone(),
@@ -292,7 +292,7 @@ impl Resolver<'_> {
     /// Whether something was already found within a read, a write or a step, so that what follows from it need not be said.
     fn is_broken(&self, entry: &Entry) -> bool {
         let whole = entry.key.span.to(entry.value.span());
-        self.out.iter().any(|finding| whole.holds(finding.span))
+        self.out.iter().any(|finding| whole.holds_span(finding.span))
     }
 
     fn not_yet(&mut self, span: Span, what: &str, help: &str) {
@@ -408,15 +408,15 @@ fn zone(node: Option<&Node>, out: &mut Diagnostics) -> String {
 fn checked_condition(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
     match node.and_then(Node::text) {
         Some(text) => expression::check_condition(text, scope, out),
-        None => Expr::invalid(node.map(Node::span).unwrap_or_default()),
+        None => Expr::invalid_at(node.map(Node::span).unwrap_or_default()),
     }
 }
 
 /// Checks an expression; stands in for one that is misshapen, which was reported.
 fn checked_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
     match node.text() {
-        Some(text) => expression::check(text, scope, None, out),
-        None => Expr::invalid(node.span()),
+        Some(text) => expression::check_expression(text, scope, None, out),
+        None => Expr::invalid_at(node.span()),
     }
 }
 

@@ -55,7 +55,7 @@ fn in_entity(entity: &Entity, refuse: &mut dyn FnMut(&Expr, &str)) {
     }
     all.extend(entity.unique.iter().map(|guard| &guard.value));
     all.extend(&entity.expires);
-    let choices = entity.index.iter().flat_map(|entry| entry.choices());
+    let choices = entity.index.iter().flat_map(|entry| entry.key_choices());
     all.extend(choices.chain(&entity.key).filter_map(|choice| choice.when.as_ref()));
     if let Some(states) = &entity.states {
         let held = states.holding.iter().flat_map(|(_, held)| held);

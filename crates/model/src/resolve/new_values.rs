@@ -50,7 +50,7 @@ fn in_entity(entity: &Entity, refuse: &mut dyn FnMut(&Expr)) {
     entity.unique.iter().for_each(|guard| refuse(&guard.value));
     entity.expires.iter().for_each(&mut *refuse);
     entity.excludes.iter().for_each(&mut *refuse);
-    let choices = entity.index.iter().flat_map(|entry| entry.choices());
+    let choices = entity.index.iter().flat_map(|entry| entry.key_choices());
     let whens = choices.chain(&entity.key).filter_map(|choice| choice.when.as_ref());
     whens.for_each(&mut *refuse);
     let lapses = entity.states.iter().flat_map(|states| &states.lapses);

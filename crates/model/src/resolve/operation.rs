@@ -107,7 +107,7 @@ impl Resolver<'_> {
                 let optional = declared.optional || declared.default.is_some();
                 (declared.ty, optional && declared.default.is_none())
             });
-            args.declare(&entry.key.text, ty, optional, entry.key.span);
+            args.declare_argument(&entry.key.text, ty, optional, entry.key.span);
         }
         match http {
             Http::None => {}
@@ -136,7 +136,7 @@ impl Resolver<'_> {
             };
             if let Some(text) = &declared.default {
                 let scope = self.names.scope();
-                let value = expression::check(text, &scope, Some(&declared.ty), self.out);
+                let value = expression::check_expression(text, &scope, Some(&declared.ty), self.out);
                 defaults.push((entry.key.text.clone(), value));
             }
         }
@@ -245,10 +245,10 @@ pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics)
     };
     let may_be_missing = text.text.trim_end().ends_with('?');
     let text = match may_be_missing {
-        true => text.part(0, text.text.trim_end().len() - 1),
+        true => text.part_text(0, text.text.trim_end().len() - 1),
         false => text.clone(),
     };
-    let expr = expression::check(&text, scope, None, out);
+    let expr = expression::check_expression(&text, scope, None, out);
     if may_be_missing && !matches!(expr.ty, Type::Row(_) | Type::Unknown) {
         let message = "only a row can be missing";
         out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help("remove the `?`"));
@@ -308,7 +308,7 @@ fn using_template(
     out: &mut Diagnostics,
 ) -> Option<KeyTemplate> {
     let mut lookup = |path: &Text, out: &mut Diagnostics| {
-        let expr = expression::check(path, scope, None, out);
+        let expr = expression::check_expression(path, scope, None, out);
         let ty = match expr.ty {
             Type::Now => Type::Time,
             Type::Unknown => Type::text(),
@@ -336,7 +336,7 @@ pub(super) fn resolved_arguments(
             let help = format!("use `args.{}`, or remove it", arg.name);
             out.push(Diagnostic::new(&rules::UNKNOWN_ARGUMENT, arg.span, message).help(help));
         }
-        let ty = match arg.ty() {
+        let ty = match arg.known_type() {
             Type::Unknown => Type::text(),
             known => known,
         };

@@ -164,7 +164,7 @@ impl Resolver<'_> {
         }
         let expected = Some(&attribute.ty).filter(|ty| !matches!(ty, Type::Unknown));
         let scope = self.names.row_scope(entity.id);
-        let expr = expression::check(text, &scope, expected, self.out);
+        let expr = expression::check_expression(text, &scope, expected, self.out);
         if expr.is_invalid() || expr.ty.is_unknown() {
             return None;
         }

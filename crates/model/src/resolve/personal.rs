@@ -126,7 +126,7 @@ entities:
 
     #[test]
     fn what_is_made_of_what_tells_of_a_person_tells_it_too() {
-        let loaded = crate::load(&Source::new("model.yaml", MODEL.to_owned()));
+        let loaded = crate::load_source(&Source::new("model.yaml", MODEL.to_owned()));
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
         let model = loaded.model.unwrap();
         let personal = |entity: &str, name: &str| model.entity_named(entity).unwrap().attribute(name).unwrap().personal;
@@ -151,7 +151,7 @@ entities:
     #[test]
     fn a_field_is_not_personal_by_itself_and_other_words_are_none() {
         let found = |from: &str, to: &str| {
-            let loaded = crate::load(&Source::new("model.yaml", MODEL.replace(from, to)));
+            let loaded = crate::load_source(&Source::new("model.yaml", MODEL.replace(from, to)));
             let found: Vec<String> = loaded.diagnostics.iter().map(|found| found.message.clone()).collect();
             found.join("\n")
         };

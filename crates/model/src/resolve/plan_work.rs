@@ -20,7 +20,7 @@ pub(super) fn check_plan_work(entities: &[Entity], reads: &[Read], out: &mut Dia
     let paths = paths_of(entities);
     let mut before = 0_usize;
     for read in reads {
-        let selections = read.selections().filter_map(|selection| {
+        let selections = read.all_selections().filter_map(|selection| {
             let paths = paths.get(&selection.entity()?).copied()?;
             Some(
                 paths
@@ -48,7 +48,7 @@ pub(super) fn check_plan_work(entities: &[Entity], reads: &[Read], out: &mut Dia
 /// How many paths there are to the rows of each entity, those of its mirrors included.
 fn paths_of(entities: &[Entity]) -> HashMap<EntityId, usize> {
     let own = |entity: &Entity| {
-        let indexes = entity.index.iter().map(|entry| entry.choices().len());
+        let indexes = entity.index.iter().map(|entry| entry.key_choices().len());
         entity.key.len() + indexes.sum::<usize>()
     };
     let mut paths: HashMap<EntityId, usize> = entities.iter().map(|entity| (entity.id, own(entity))).collect();

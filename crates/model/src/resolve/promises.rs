@@ -89,11 +89,11 @@ impl Resolver<'_> {
                 absence: Absence::Spreads,
                 ..self.names.row_scope(entity.id)
             };
-            let value = expression::check(text, &scope, None, self.out);
+            let value = expression::check_expression(text, &scope, None, self.out);
             if !(value.ty.is_textual() || value.ty.is_number() || value.ty.is_unknown()) {
                 let message = format!(
                     "{} cannot be guarded",
-                    with_article(&self.names.catalog.describe(&value.ty))
+                    with_article(&self.names.catalog.describe_type(&value.ty))
                 );
                 self.out
                     .push(Diagnostic::new(&rules::BAD_UNIQUE, text.span, message).help("guard text or a number"));
@@ -111,11 +111,11 @@ impl Resolver<'_> {
     fn expires(&mut self, entity: &Entity, node: Option<&Node>) -> Option<Expr> {
         let text = node?.text()?;
         let scope = self.names.row_scope(entity.id);
-        let expr = expression::check(text, &scope, None, self.out);
+        let expr = expression::check_expression(text, &scope, None, self.out);
         if !expr.ty.is_instant() && !expr.ty.is_unknown() {
             let message = format!(
                 "`expires` is an instant, not {}",
-                with_article(&self.names.catalog.describe(&expr.ty))
+                with_article(&self.names.catalog.describe_type(&expr.ty))
             );
             self.out.push(
                 Diagnostic::new(&rules::WRONG_SHAPE, text.span, message)
@@ -128,7 +128,7 @@ impl Resolver<'_> {
     fn excludes(&mut self, entity: &Entity, node: Option<&Node>) -> Option<Expr> {
         let text = node?.text()?;
         let scope = self.names.row_scope(entity.id);
-        let expr = expression::check(text, &scope, None, self.out);
+        let expr = expression::check_expression(text, &scope, None, self.out);
         let fits = match &expr.ty {
             Type::Row(_) | Type::Unknown => true,
             Type::List(element, _) => matches!(**element, Type::Row(_) | Type::Unknown),
@@ -172,7 +172,10 @@ impl Resolver<'_> {
         }
         // Versions are of one thing where the values of its key are equal, which a key that folds them does not tell.
         let folded = |name: &&str| *name != at && !entity.key_tells(name);
-        let mut variables = entity.key_templates().flat_map(|key| &key.parts).map(KeyPart::root);
+        let mut variables = entity
+            .key_templates()
+            .flat_map(|key| &key.parts)
+            .map(KeyPart::root_attribute);
         if let Some(name) = variables.find(folded) {
             let message = format!(
                 "the key of `{}` does not tell `{name}`, by which versions are told apart",
@@ -220,7 +223,7 @@ impl Resolver<'_> {
         let node = &entry.value;
         let of = node.get("of")?.text()?;
         let (ty, optional) = self.find_attribute(entity.id, of)?;
-        let Some(members) = ty.members().map(<[String]>::to_vec) else {
+        let Some(members) = ty.enum_members().map(<[String]>::to_vec) else {
             let message = format!(
                 "`{}` is {}, and states are those of an enum",
                 of.text,
@@ -276,7 +279,7 @@ impl Resolver<'_> {
                 }
                 if let Some(text) = value.value.text() {
                     let scope = self.names.row_scope(entity.id);
-                    let expr = expression::check(text, &scope, Some(&ty), self.out);
+                    let expr = expression::check_expression(text, &scope, Some(&ty), self.out);
                     values.push((value.key.text.clone(), expr));
                 }
             }
@@ -297,15 +300,15 @@ impl Resolver<'_> {
                 );
                 continue;
             };
-            let to = text.part(0, at).trimmed();
+            let to = text.part_text(0, at).trimmed_text();
             states.check(&to, self.out);
-            let when = text.part(at + 4, text.text.len()).trimmed();
+            let when = text.part_text(at + 4, text.text.len()).trimmed_text();
             let scope = self.names.row_scope(entity.id);
-            let expr = expression::check(&when, &scope, None, self.out);
+            let expr = expression::check_expression(&when, &scope, None, self.out);
             if !expr.ty.is_instant() && !expr.ty.is_unknown() {
                 let message = format!(
                     "a state ends at an instant, not at {}",
-                    with_article(&self.names.catalog.describe(&expr.ty))
+                    with_article(&self.names.catalog.describe_type(&expr.ty))
                 );
                 self.out.push(Diagnostic::new(&rules::BAD_STATES, when.span, message));
             }
@@ -382,7 +385,7 @@ impl KnownStates<'_> {
         let mut start = 0;
         let mut states = Vec::new();
         for piece in text.text.split('|') {
-            let state = text.part(start, start + piece.len()).trimmed();
+            let state = text.part_text(start, start + piece.len()).trimmed_text();
             start += piece.len() + 1;
             self.check(&state, out);
             states.push(state.text);
@@ -407,11 +410,11 @@ impl KnownStates<'_> {
             out.push(diagnostic);
             return None;
         };
-        let to = text.part(arrow + 2, text.text.len()).trimmed();
+        let to = text.part_text(arrow + 2, text.text.len()).trimmed_text();
         self.check(&to, out);
         Some(Move {
             name: entry.key.text.clone(),
-            from: self.list(&text.part(0, arrow), out),
+            from: self.list(&text.part_text(0, arrow), out),
             to: to.text,
             span: entry.key.span,
         })

@@ -58,7 +58,7 @@ impl Resolver<'_> {
         let allow = checked_condition(node.get("allow"), &row_scope, self.out);
         let expr = |field: &str, ty: &Type, out: &mut crate::diagnostic::Diagnostics| {
             let text = node.get(field).and_then(Node::text)?;
-            Some(expression::check(text, &scope, Some(ty), out))
+            Some(expression::check_expression(text, &scope, Some(ty), out))
         };
         let at = expr("at", &Type::Time, self.out);
         let reverse = expr("reverse", &Type::Bool, self.out);
@@ -149,11 +149,11 @@ impl Resolver<'_> {
             ..self.names.scope()
         };
         let list = checked_value(&name.value, &scope, self.out);
-        let element = list.ty.element().cloned().unwrap_or(Type::Unknown);
+        let element = list.ty.element_type().cloned().unwrap_or(Type::Unknown);
         if element.is_unknown() && !list.ty.is_unknown() {
             let message = format!(
                 "`each` goes through a list, not {}",
-                crate::text::with_article(&self.names.catalog.describe(&list.ty))
+                crate::text::with_article(&self.names.catalog.describe_type(&list.ty))
             );
             self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, list.span, message));
         }
@@ -498,7 +498,7 @@ pub(super) fn resolve_return(
         None => Return::Usual,
         Some(Node::Scalar(text)) if text.text == "nothing" => Return::Nothing,
         Some(Node::Scalar(text)) => {
-            let expr = expression::check(text, scope, None, out);
+            let expr = expression::check_expression(text, scope, None, out);
             check_shown(&expr, out);
             Return::Value(expr)
         }
@@ -542,7 +542,7 @@ fn with_rest(mut route: Route, args: &Args) -> Route {
 #[cfg(test)]
 mod tests {
     use crate::model::ParamValue;
-    use crate::{Source, load};
+    use crate::{Source, load_source};
 
     #[test]
     fn arguments_that_a_route_does_not_name_come_from_the_query() {
@@ -550,7 +550,7 @@ mod tests {
             entities:\n  E:\n    attributes: {a: string 1..9, b: date}\n    key: {PK: \"{a}\", SK: \"{b}\"}\n\
             reads:\n  one:\n    get: E\n    args: {a: E.a, b: date}\n    where: a == args.a && b == args.b\n    \
             allow: true\n    http: GET /e/{a}\n";
-        let loaded = load(&Source::new("m.yaml", model)).model;
+        let loaded = load_source(&Source::new("m.yaml", model)).model;
         let route = loaded.as_ref().and_then(|model| model.reads.first()?.http.as_ref());
         let query = route.map(|route| route.query.clone());
         assert_eq!(query, Some(vec![("b".to_owned(), ParamValue::Arg("b".to_owned()))]));

@@ -14,19 +14,19 @@ pub(super) fn read_requirement(text: &Text, scope: &Scope<'_>, out: &mut Diagnos
         out.push(Diagnostic::new(&rules::BAD_REFUSAL, text.span, message).help(help));
         return None;
     };
-    let condition = text.part(0, at).trimmed();
+    let condition = text.part_text(0, at).trimmed_text();
     let condition = expression::check_condition(&condition, scope, out);
     let scope = scope.with_facts_of(&condition, false);
-    let refusal = read_refusal(&text.part(at + 4, text.text.len()).trimmed(), &scope, out)?;
+    let refusal = read_refusal(&text.part_text(at + 4, text.text.len()).trimmed_text(), &scope, out)?;
     Some(Requirement { condition, refusal })
 }
 
 /// Reads `[STATUS] NAME(shown = value, …)`.
 pub(super) fn read_refusal(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Refusal> {
     let (status, name_at) = status(text, out)?;
-    let rest = text.part(name_at, text.text.len()).trimmed();
+    let rest = text.part_text(name_at, text.text.len()).trimmed_text();
     let open = rest.text.find('(');
-    let name = rest.part(0, open.unwrap_or(rest.text.len())).trimmed();
+    let name = rest.part_text(0, open.unwrap_or(rest.text.len())).trimmed_text();
     if !is_refusal_name(&name.text) {
         let message = format!("`{}` cannot name a refusal", name.text);
         let help = "a refusal's name has lower-case letters, digits and `_`, such as `slot_taken`";
@@ -81,15 +81,15 @@ fn shown(
     }
     let mut values = Vec::new();
     for (start, end) in split_commas(&text.text, open + 1, text.text.len() - 1) {
-        let part = text.part(start, end).trimmed();
+        let part = text.part_text(start, end).trimmed_text();
         let Some(equals) = part.text.find('=') else {
             let message = format!("`{}` has no name to be shown under", part.text);
             out.push(Diagnostic::new(&rules::BAD_REFUSAL, part.span, message).help("write `least = auction.nextMin`"));
             return None;
         };
-        let name = part.part(0, equals).trimmed();
-        let value = part.part(equals + 1, part.text.len()).trimmed();
-        values.push((name.text, expression::check(&value, scope, None, out)));
+        let name = part.part_text(0, equals).trimmed_text();
+        let value = part.part_text(equals + 1, part.text.len()).trimmed_text();
+        values.push((name.text, expression::check_expression(&value, scope, None, out)));
     }
     Some(values)
 }

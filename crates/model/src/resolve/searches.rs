@@ -55,7 +55,7 @@ impl Resolver<'_> {
                 let message = format!("`{name}` is another name for `{source}`, and stored nowhere");
                 self.bad_search(span, message, &format!("name `{source}`"));
             } else if !attribute.ty.is_unknown() && !has_words(&attribute.ty) {
-                let what = crate::text::with_article(&self.names.catalog.describe(&attribute.ty));
+                let what = crate::text::with_article(&self.names.catalog.describe_type(&attribute.ty));
                 let message = format!("`{name}` is {what}, and has no words to be found by");
                 self.bad_search(
                     span,
@@ -135,7 +135,7 @@ impl Resolver<'_> {
         };
         let text = entry.value.text()?;
         let any_text = Type::Text(crate::types::TextLimits::default());
-        let text = expression::check(text, &scope, Some(&any_text), self.out);
+        let text = expression::check_expression(text, &scope, Some(&any_text), self.out);
         if text.optional {
             let message = "what is searched for may be absent".to_owned();
             let help = "make the argument required; the rows without a search are another read";
@@ -237,7 +237,7 @@ impl Resolver<'_> {
 /// The language that a searched entity names; one that is not known has been reported by the shape.
 fn named_language(node: &Node) -> Option<Language> {
     let name = node.get("language")?.text()?;
-    Language::named(&name.text)
+    Language::language_named(&name.text)
 }
 
 /// Whether values of a type have words.

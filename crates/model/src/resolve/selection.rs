@@ -49,7 +49,7 @@ pub(super) fn resolve_selection(
         .iter()
         .filter_map(|entry| {
             let text = entry.value.text()?;
-            let value = expression::check(text, &scope, Some(&Type::number()), out);
+            let value = expression::check_expression(text, &scope, Some(&Type::number()), out);
             Some((entry.key.text.clone(), value))
         })
         .collect();
@@ -71,7 +71,7 @@ pub(super) fn resolve_selection(
 fn verb(node: &Node, out: &mut Diagnostics) -> Option<(SelectionKind, Text)> {
     if let Some(text) = node.get("get").and_then(Node::text) {
         let optional = text.text.ends_with('?');
-        let name = text.part(0, text.text.len() - usize::from(optional));
+        let name = text.part_text(0, text.text.len() - usize::from(optional));
         return Some((SelectionKind::Get { optional }, name));
     }
     if let Some(text) = node.get("count").and_then(Node::text) {
@@ -117,10 +117,10 @@ fn order(text: Option<&Text>, entity: EntityId, catalog: &Catalog, out: &mut Dia
     let Some(text) = text else { return order };
     let mut start = 0;
     for piece in text.text.split(',') {
-        let part = text.part(start, start + piece.len()).trimmed();
+        let part = text.part_text(start, start + piece.len()).trimmed_text();
         start += piece.len() + 1;
         let descending = part.text.starts_with('-');
-        let path = part.part(usize::from(descending), part.text.len()).trimmed();
+        let path = part.part_text(usize::from(descending), part.text.len()).trimmed_text();
         if orderable(&path, entity, catalog, out) {
             order.push(Order {
                 path: path.text,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::assignments::{self, StepTarget};
 use super::operation::{NamedValue, named_value};
 use super::{refusals, selection};
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest_word};
 use crate::expression::{self, BoundName, Expr, ExprKind, Scope};
 use crate::grammar::{listed_words, words};
 use crate::model::{Cause, Entity, LetValue, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, UsingCall};
@@ -88,7 +88,7 @@ impl StepScope<'_> {
 
     /// The entry that says what the step does.
     fn action<'n>(&self, node: &'n Node, out: &mut Diagnostics) -> Option<&'n Entry> {
-        let is_field = |name: &str| words::STEP.field(name).is_some();
+        let is_field = |name: &str| words::STEP.field_named(name).is_some();
         let actions: Vec<&Entry> = node
             .entries()
             .iter()
@@ -120,7 +120,7 @@ impl StepScope<'_> {
     }
 
     fn knows(&self, name: &str) -> bool {
-        words::STEP.field(name).is_some() || self.step_names.contains_key(name)
+        words::STEP.field_named(name).is_some() || self.step_names.contains_key(name)
     }
 
     fn unknown_step(&self, text: &Text) -> Diagnostic {
@@ -131,7 +131,7 @@ impl StepScope<'_> {
         if let Some(ours) = called_elsewhere(&text.text) {
             return diagnostic.help(format!("did you mean `{ours}`?")).replace_with(ours);
         }
-        match nearest(&text.text, known.iter().copied()) {
+        match nearest_word(&text.text, known.iter().copied()) {
             Some(_) => diagnostic.did_you_mean(&text.text, known),
             None => {
                 diagnostic.help("define it under `steps`, or use create, update, delete, upsert, present or absent")
@@ -178,15 +178,15 @@ impl StepScope<'_> {
     /// The row of an update, delete, upsert, present or absent.
     fn target(&self, action: &Entry, out: &mut Diagnostics) -> Expr {
         let Some(text) = action.value.text() else {
-            return Expr::invalid(action.value.span());
+            return Expr::invalid_at(action.value.span());
         };
-        let expr = expression::check(text, &self.facts_scope, None, out);
+        let expr = expression::check_expression(text, &self.facts_scope, None, out);
         let Type::Row(id) = expr.ty else {
             if !expr.ty.is_unknown() {
                 let message = format!(
                     "`{}` takes a row, not {}",
                     action.key.text,
-                    with_article(&self.facts_scope.catalog.describe(&expr.ty))
+                    with_article(&self.facts_scope.catalog.describe_type(&expr.ty))
                 );
                 let help = "name an entity with its key, such as `Task(caller.id, args.task_id)`, or a row from `let`";
                 out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
@@ -298,10 +298,10 @@ impl StepScope<'_> {
         let named = named_value(&entry.value, &self.facts_scope, out)?;
         let element = match &named.ty {
             Type::Unknown => Type::Unknown,
-            ty => ty.element().cloned().unwrap_or_else(|| {
+            ty => ty.element_type().cloned().unwrap_or_else(|| {
                 let message = format!(
                     "`for` goes through a list, not {}",
-                    with_article(&self.facts_scope.catalog.describe(ty))
+                    with_article(&self.facts_scope.catalog.describe_type(ty))
                 );
                 let help = "name a list, a set, or rows: `for: {t: {find: Task, where: …}}`";
                 out.push(Diagnostic::new(&rules::WRONG_SHAPE, entry.value.span(), message).help(help));

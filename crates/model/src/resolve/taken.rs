@@ -22,38 +22,38 @@ fn declare_steps(steps: &[Node], write: &Node, known: (&Catalog, &[Entity]), arg
             continue;
         };
         if step.get("from").is_none() {
-            for text in texts(step.get("take")) {
+            for text in list_texts(step.get("take")) {
                 // What a new row starts with need not be sent.
                 let defaulted = step.get("create").is_some() && has_default(text, entity, entities);
                 declare_one(text, entity, catalog, args, defaulted);
             }
         }
-        for text in texts(step.get("patch")) {
+        for text in list_texts(step.get("patch")) {
             declare_one(text, entity, catalog, args, true);
         }
     }
 }
 
 fn has_default(text: &Text, entity: EntityId, entities: &[Entity]) -> bool {
-    let (name, required) = split(text);
+    let (name, required) = split_required(text);
     let attribute = super::entity_of(entities, entity).and_then(|entity| entity.attribute(name));
     !required && attribute.is_some_and(|attribute| attribute.default.is_some())
 }
 
 fn declare_one(text: &Text, entity: EntityId, catalog: &Catalog, args: &mut Args, may_be_left_out: bool) {
-    let (name, required) = split(text);
+    let (name, required) = split_required(text);
     let Some(attribute) = catalog.attribute(entity, name) else {
         return;
     };
     let optional = may_be_left_out || (attribute.optional && !required);
-    args.declare(name, attribute.ty.clone(), optional, text.span);
+    args.declare_argument(name, attribute.ty.clone(), optional, text.span);
     if let Some(arg) = args.get(name) {
         arg.mark_used();
     }
 }
 
 /// `reason!`: the name, and whether it is required here.
-pub(super) fn split(text: &Text) -> (&str, bool) {
+pub(super) fn split_required(text: &Text) -> (&str, bool) {
     match text.text.strip_suffix('!') {
         Some(name) => (name, true),
         None => (text.text.as_str(), false),
@@ -61,7 +61,7 @@ pub(super) fn split(text: &Text) -> (&str, bool) {
 }
 
 /// The scalars of a list.
-pub(super) fn texts(node: Option<&Node>) -> impl Iterator<Item = &Text> {
+pub(super) fn list_texts(node: Option<&Node>) -> impl Iterator<Item = &Text> {
     node.map_or(&[][..], Node::elements).iter().filter_map(Node::text)
 }
 

@@ -53,7 +53,7 @@ impl Resolver<'_> {
                 absence: expression::Absence::Spreads,
                 ..row_alone(&self.names, entity)
             };
-            let expr = expression::check(text, &scope, None, self.out);
+            let expr = expression::check_expression(text, &scope, None, self.out);
             self.check_of_row_alone(&expr, "by");
             let is_no_group = matches!(
                 expr.ty,
@@ -69,7 +69,7 @@ impl Resolver<'_> {
             if is_no_group {
                 let message = format!(
                     "rows cannot be grouped by {}",
-                    crate::text::with_article(&self.names.catalog.describe(&expr.ty))
+                    crate::text::with_article(&self.names.catalog.describe_type(&expr.ty))
                 );
                 let help = "group by a string, a number, a date, a time, an id, an enum or a bool";
                 self.bad_tally(text.span, message, help);
@@ -95,7 +95,7 @@ impl Resolver<'_> {
                 Some(filter) => scope.with_facts_of(filter, true),
                 None => scope,
             };
-            let sum = expression::check(text, &scope, Some(&Type::number()), self.out);
+            let sum = expression::check_expression(text, &scope, Some(&Type::number()), self.out);
             self.check_of_row_alone(&sum, "sum");
             sums.push((entry.key.text.clone(), sum));
         }

@@ -64,7 +64,7 @@ pub(super) fn parse_template(text: &Text) -> Result<Vec<SyntaxPiece>, Box<Diagno
 }
 
 fn part(text: &Text, start: usize, end: usize) -> Result<VariablePart, Box<Diagnostic>> {
-    let whole = text.part(start, end).trimmed();
+    let whole = text.part_text(start, end).trimmed_text();
     if whole.text.is_empty() {
         let help = "name an attribute in it, such as `{user_id}`";
         return Err(error(text, start.saturating_sub(1), end + 1, "a part is empty", help));
@@ -83,11 +83,11 @@ fn part(text: &Text, start: usize, end: usize) -> Result<VariablePart, Box<Diagn
             Diagnostic::new(&rules::BAD_TEMPLATE, whole.span, message).help("add `)`"),
         ));
     }
-    let inner = whole.part(open + 1, whole.text.len() - 1).trimmed();
+    let inner = whole.part_text(open + 1, whole.text.len() - 1).trimmed_text();
     let (path, argument) = match inner.text.find(',') {
         Some(comma) => (
-            inner.part(0, comma).trimmed(),
-            Some(inner.part(comma + 1, inner.text.len()).trimmed()),
+            inner.part_text(0, comma).trimmed_text(),
+            Some(inner.part_text(comma + 1, inner.text.len()).trimmed_text()),
         ),
         None => (inner.clone(), None),
     };
@@ -145,7 +145,7 @@ fn function(whole: &Text, name: &str, argument: Option<Text>) -> Result<PartFunc
             let message = format!("`{name}` is no function of key parts");
             let known = FUNCTIONS.iter().map(|(known, _)| *known).chain(["geohash"]);
             let diagnostic = Diagnostic::new(&rules::BAD_TEMPLATE, whole.span, message);
-            let near = crate::diagnostic::nearest(name, known);
+            let near = crate::diagnostic::nearest_word(name, known);
             let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "they are lower upper day month year desc rank ordered geohash plain raw".to_owned(),

@@ -120,7 +120,7 @@ impl Resolver<'_> {
                 caller: None,
                 ..self.names.scope()
             };
-            let ty = arg.ty();
+            let ty = arg.known_type();
             let goal = expression::Target {
                 name: &arg.name,
                 ty: &ty,
@@ -158,7 +158,7 @@ impl Resolver<'_> {
                 caller: None,
                 ..self.names.scope()
             };
-            let value = expression::check(text, &scope, None, self.out);
+            let value = expression::check_expression(text, &scope, None, self.out);
             super::reads::check_shown(&value, self.out);
             self.check_of_change_alone(&value, "send");
             values.push((field.key.text.clone(), value));
@@ -200,7 +200,7 @@ impl Resolver<'_> {
         };
         let text = event.value.text()?;
         let (name, part) = match text.text.find('.') {
-            Some(dot) => (text.part(0, dot), Some(text.part(dot + 1, text.text.len()))),
+            Some(dot) => (text.part_text(0, dot), Some(text.part_text(dot + 1, text.text.len()))),
             None => (text.clone(), None),
         };
         let id = self.find_entity(&name)?;
@@ -284,7 +284,7 @@ impl Resolver<'_> {
         };
         let attribute = self.names.catalog.attribute(entity.id, &states.of);
         let members = attribute
-            .and_then(|attribute| attribute.ty.members())
+            .and_then(|attribute| attribute.ty.enum_members())
             .unwrap_or_default()
             .to_vec();
         if !members.contains(&state.text) {
@@ -418,7 +418,7 @@ impl Resolver<'_> {
 fn event_facts(event: &TriggerEvent) -> PresenceFacts {
     let mut facts = PresenceFacts::default();
     if let TriggerEvent::Reach(name) = event {
-        facts.add(format!("row.{name}"));
+        facts.add_path(format!("row.{name}"));
     }
     facts
 }

@@ -116,7 +116,7 @@ impl<'a> TypeScan<'a, '_> {
             return Err(Box::new(self.error(start, start + 1, message).help("types are string int number bool bytes date time seconds millis duration month ulid ksuid uuid geo json version, list(…) set(…) map(…), names under `types`, and `Entity.attribute`")));
         }
         self.at += word.len();
-        let name = self.text.part(start, self.at);
+        let name = self.text.part_text(start, self.at);
         if !self.eat("(") {
             return Ok(WrittenBase::Name(name));
         }
@@ -244,13 +244,17 @@ impl<'a> TypeScan<'a, '_> {
                 self.error(start, self.text.text.len(), message).help("end it with `/`"),
             ));
         };
-        let pattern = self.text.part(start + 1, start + length);
+        let pattern = self.text.part_text(start + 1, start + length);
         self.at += length + 1;
         let read = self.patterns.as_mut().map(|patterns| patterns.read(&pattern.text));
         match read.transpose() {
             Ok(read) => Ok(Limit::Pattern(read, pattern.span)),
             Err(error) => {
-                let message = format!("`/{}/` is not a pattern: {}", shortened(&pattern.text), error.reason());
+                let message = format!(
+                    "`/{}/` is not a pattern: {}",
+                    shortened(&pattern.text),
+                    error.pattern_reason()
+                );
                 let help = match error.is_too_large() {
                     true => {
                         "make it shorter: a list of words is an `enum`, and a length such as `1..200` takes no count"
@@ -272,7 +276,7 @@ impl<'a> TypeScan<'a, '_> {
         if !self.eat("=") {
             return Ok(None);
         }
-        let value = self.text.part(self.at, self.text.text.len()).trimmed();
+        let value = self.text.part_text(self.at, self.text.text.len()).trimmed_text();
         if value.text.is_empty() || value.text.starts_with('=') {
             let message = "after `=` stands the default";
             return Err(Box::new(

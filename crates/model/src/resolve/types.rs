@@ -319,14 +319,14 @@ impl Resolver<'_> {
         if self.type_nodes.contains_key(name.text.as_str()) {
             return self.named_type(&name.text, types).map(Declared::of);
         }
-        if let Some(form) = TextForm::named(&name.text) {
+        if let Some(form) = TextForm::form_named(&name.text) {
             // A test reads the patterns of all forms; where the model's own took all the steps there are, the last of them is told of.
             let pattern = self.patterns.read(form.pattern).map_err(|error| {
                 let message = format!("`{}` cannot be read here: {error}", name.text);
                 self.out.push(Diagnostic::new(&rules::BAD_TYPE, name.span, message));
             });
             let limits = TextLimits {
-                length: form.length(),
+                length: form.length_limits(),
                 pattern: Some(pattern.ok()?),
             };
             return Some(Declared::of(Type::Text(limits)));
@@ -354,7 +354,7 @@ impl Resolver<'_> {
 
     fn reference(&mut self, name: &Text, entity: &str, attribute: &str, types: &mut TypeTable) -> Option<Declared> {
         let Some(id) = self.names.catalog.entity(entity) else {
-            self.find_entity(&name.part(0, entity.len()));
+            self.find_entity(&name.part_text(0, entity.len()));
             return None;
         };
         let known = types.attributes.get(&(entity.to_owned(), attribute.to_owned()));

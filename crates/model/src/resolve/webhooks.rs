@@ -65,13 +65,13 @@ impl Resolver<'_> {
     /// The address: a text of settings alone, since whoever may write rows must not choose whom the service calls.
     fn address(&mut self, node: &Node) -> Expr {
         let Some(text) = node.text() else {
-            return Expr::invalid(node.span());
+            return Expr::invalid_at(node.span());
         };
         let scope = Scope {
             settings: &self.names.settings,
             ..Scope::new(&self.names.catalog)
         };
-        let expr = expression::check(text, &scope, None, self.out);
+        let expr = expression::check_expression(text, &scope, None, self.out);
         if !expr.is_invalid() && !matches!(expr.ty, Type::Text(_) | Type::Unknown) {
             let message = format!("an address is text, and this is {}", expr.ty);
             self.bad_webhook(

@@ -7,7 +7,7 @@ use super::table::{flag_field, whole_field};
 use super::taken;
 use super::types::TypeTable;
 use super::{Resolver, checked_condition, refusals};
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest_word};
 use crate::expression::{self, Args, BoundName, Expr, ExprKind, Literal, Scope, WordPresence, Words};
 use crate::model::{
     Entity, Idempotency, IdempotencyNeed, Let, LetValue, NamedStep, Requirement, SelectionKind, Step, Write,
@@ -273,7 +273,7 @@ fn idempotency(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) ->
             "optional" => {}
             "required" => found.need = IdempotencyNeed::Required,
             "none" => found.need = IdempotencyNeed::None,
-            word => match nearest(word, IDEMPOTENCY_WORDS) {
+            word => match nearest_word(word, IDEMPOTENCY_WORDS) {
                 Some(_) => out.push(not_idempotency(text).did_you_mean(word, IDEMPOTENCY_WORDS)),
                 None => {
                     found.need = IdempotencyNeed::Required;
@@ -296,7 +296,7 @@ const IDEMPOTENCY_WORDS: [&str; 3] = ["optional", "required", "none"];
 
 /// The caller's own id: something of the request that differs from one request to the next.
 fn own_id(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
-    let expr = expression::check(text, scope, None, out);
+    let expr = expression::check_expression(text, scope, None, out);
     let fits = expr.ty.is_textual() || expr.ty.is_number() || expr.ty.is_unknown();
     // It is looked at before anything is read.
     if !expr.is_invalid() && (expr.is_constant() || !fits || !expr.is_of_request()) {

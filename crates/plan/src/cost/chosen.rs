@@ -26,8 +26,8 @@ impl RequestCost {
 
 /// How many requests are sent for one answer, before any reading on: at least, and at most where that is known.
 pub fn sent_in_all(requests: &[RequestCost]) -> (u64, Option<u64>) {
-    let least = least_in_all(requests, |request| request.sent().0);
-    (least, most_in_all(requests, |request| request.sent().1))
+    let least = least_in_all(requests, |request| request.requests_sent().0);
+    (least, most_in_all(requests, |request| request.requests_sent().1))
 }
 
 /// What requests take at least: of those of one selection that arguments choose, the cheapest that go together.

@@ -29,7 +29,7 @@ pub struct Times {
 
 impl Times {
     /// Sent once.
-    pub fn once() -> Self {
+    pub fn sent_once() -> Self {
         Times {
             each: Vec::new(),
             least: 1,
@@ -71,7 +71,12 @@ const ROWS_ASKED_MARGIN: f64 = 0.1;
 pub const ROWS_MORE_EACH_ROUND: f64 = 1.25;
 
 /// The requests of a read with one combination of arguments: what `let` reads, then its parts.
-pub fn requests(model: &Model, read: &Read, parts: &[PartPlan], neighbours: Option<&Neighbours>) -> Vec<RequestCost> {
+pub fn counted_requests(
+    model: &Model,
+    read: &Read,
+    parts: &[PartPlan],
+    neighbours: Option<&Neighbours>,
+) -> Vec<RequestCost> {
     let counting = Counting { model, read };
     let mut all = counting.lets();
     all.extend(neighbours.and_then(|neighbours| counting.side_by_side(parts, neighbours)));
@@ -86,7 +91,7 @@ pub fn requests(model: &Model, read: &Read, parts: &[PartPlan], neighbours: Opti
 }
 
 /// The one request of a read that is a transaction.
-pub(crate) fn transaction(parts: &[PartPlan], together: &Together) -> Vec<RequestCost> {
+pub(crate) fn transaction_request(parts: &[PartPlan], together: &Together) -> Vec<RequestCost> {
     let named = |at: usize| parts.get(at).and_then(|part| part.name.clone());
     let fanned = together.parts.iter().flat_map(|part| fan_out(&part.query));
     vec![RequestCost {
@@ -109,7 +114,7 @@ pub(crate) fn transaction(parts: &[PartPlan], together: &Together) -> Vec<Reques
 
 /// How many ranges the values of a query's key make, at least and at most.
 pub(crate) fn fan_out_items(query: &Query) -> (u64, Option<u64>) {
-    let times = fan_out(query).into_iter().fold(Times::once(), Times::and);
+    let times = fan_out(query).into_iter().fold(Times::sent_once(), Times::and);
     (times.least, times.most)
 }
 
@@ -145,7 +150,7 @@ impl Counting<'_> {
                             index: None,
                             entities: vec![*entity],
                             consistency: Consistency::Strong,
-                            times: Times::once(),
+                            times: Times::sent_once(),
                             rows: Some(1),
                             reads_on: false,
                             asked_words: Vec::new(),
@@ -178,7 +183,7 @@ impl Counting<'_> {
             .selection
             .as_ref()
             .filter(|_| name.is_some_and(comes_with_rows));
-        let mut outer = Times::once();
+        let mut outer = Times::sent_once();
         if let Some(each) = each {
             outer = outer.and((Some(format!("each {}", each.name)), 0, Some(each.at_most)));
         }
@@ -241,7 +246,7 @@ impl Counting<'_> {
         let group = |at: usize| self.model.tally(tally).and_then(|tally| tally.by.get(at));
         let fixed = kept.fixed.iter().filter_map(|(at, value)| {
             let group = group(*at)?;
-            Some(format!("{} == {}", group.text, crate::show::expression(value)))
+            Some(format!("{} == {}", group.text, crate::show::show_expression(value)))
         });
         let head = RequestCost {
             origin: Origin::TallyHead { tally },
@@ -323,7 +328,7 @@ impl Counting<'_> {
                 selection,
                 &part.plan,
                 &neighbour.query,
-                Times::once(),
+                Times::sent_once(),
             ));
         }
         let first = all.first()?.clone();
@@ -435,7 +440,7 @@ fn lapsing(part: &PartValues, value: &Expr) -> (Option<String>, u64, Option<u64>
 
 /// How many states lapse to a word, where it is known before the request.
 fn lapses_to(part: &PartValues, value: &Expr) -> Option<u64> {
-    match value.literal()? {
+    match value.as_literal()? {
         Literal::Text(word) => Some(part.lapses.iter().filter(|(_, to)| to == word).count() as u64),
         _ => Some(0),
     }

@@ -19,7 +19,7 @@ impl Call {
 
 impl RequestCost {
     /// The formula: `0.5 × ⌈Σ rows read / 4 KB⌉ a page, for each day`.
-    pub fn formula(&self) -> String {
+    pub fn formula_text(&self) -> String {
         let factor = match self.consistency {
             Consistency::Eventual => "0.5 × ",
             Consistency::Strong => "",
@@ -39,8 +39,8 @@ impl RequestCost {
 
     /// The formula, and its numbers where sizes are known: `… = 0.5 to 2 for 20 rows`.
     pub fn shown(&self, sizes: &Sizes<'_>) -> String {
-        let formula = self.formula();
-        let worked = self.worked(sizes).to_string();
+        let formula = self.formula_text();
+        let worked = self.worked_cost(sizes).to_string();
         if worked.is_empty() {
             return formula;
         }
@@ -52,7 +52,7 @@ impl RequestCost {
     }
 
     /// What it promises, in words.
-    pub fn promise(&self) -> &'static str {
+    pub fn promise_words(&self) -> &'static str {
         match self.consistency {
             Consistency::Eventual => "eventually consistent",
             Consistency::Strong => "strongly consistent",

@@ -33,17 +33,17 @@ impl<'a> Sizes<'a> {
     pub fn of(model: &'a Model) -> Self {
         Sizes {
             model,
-            bounds: size::bounds(model),
+            bounds: size::size_bounds(model),
         }
     }
 
     /// How large an entity's rows can be, as far as limits say.
-    pub fn bound(&self, entity: EntityId) -> Option<&SizeBound<'a>> {
+    pub fn entity_bound(&self, entity: EntityId) -> Option<&SizeBound<'a>> {
         self.bounds.get(entity.0 as usize)
     }
 
     /// The most bytes of an entity's row on the table, or of its entry in an index.
-    pub fn most(&self, entity: EntityId, index: Option<IndexId>) -> Option<u64> {
+    pub fn most_bytes(&self, entity: EntityId, index: Option<IndexId>) -> Option<u64> {
         let bound = self.bounds.get(entity.0 as usize)?;
         match index {
             None => bound.complete.then_some(bound.bytes),
@@ -54,7 +54,7 @@ impl<'a> Sizes<'a> {
     /// The usual bytes, by the estimates, on the table or in an index: of the entity, or of the one that it mirrors.
     fn usual(&self, entity: EntityId, index: Option<IndexId>) -> Option<u64> {
         let entity = self.model.entity(entity)?;
-        let of = |name: &str| self.model.estimate(name)?.bytes;
+        let of = |name: &str| self.model.estimate_of(name)?.bytes;
         let whole = of(&entity.name).or_else(|| of(&self.model.source_of(entity).name))?;
         Some(entry_bytes_expected(self.model, entity, index, whole as f64).ceil() as u64)
     }
@@ -62,14 +62,14 @@ impl<'a> Sizes<'a> {
 
 impl RequestCost {
     /// The cost of an answer, before any reading on.
-    pub fn worked(&self, sizes: &Sizes<'_>) -> Worked {
-        let largest = self.largest(|entity| sizes.most(entity, self.index));
+    pub fn worked_cost(&self, sizes: &Sizes<'_>) -> Worked {
+        let largest = self.largest(|entity| sizes.most_bytes(entity, self.index));
         let usual = self.largest(|entity| sizes.usual(entity, self.index));
         let times = |units: ReadUnits| Some(units * self.times.most?);
         let most = largest.and_then(|bytes| times(self.page(bytes)?));
         let usual = usual.and_then(|bytes| times(self.page(bytes)?));
         Worked {
-            least: self.units([0]) * self.times.least,
+            least: self.request_units([0]) * self.times.least,
             usual: usual.map(|usual| most.map_or(usual, |most| usual.min(most))),
             most,
         }
@@ -87,7 +87,7 @@ impl RequestCost {
             Call::Query | Call::Scan => self.rows?,
         };
         let bytes = usize::try_from(rows.saturating_mul(row_bytes)).ok()?;
-        Some(self.units([bytes.min(PAGE_SIZE_BYTES_MAX)]))
+        Some(self.request_units([bytes.min(PAGE_SIZE_BYTES_MAX)]))
     }
 }
 
@@ -100,12 +100,15 @@ impl Worked {
     };
 
     /// All of several requests. What reads on until a page is full has no most.
-    pub fn sum(requests: &[RequestCost], sizes: &Sizes<'_>) -> Worked {
-        let halves = |units: Option<ReadUnits>| units.map(|units| units.halves());
-        let most = |request: &RequestCost| halves(request.worked(sizes).most.filter(|_| !request.reads_on));
+    pub fn sum_requests(requests: &[RequestCost], sizes: &Sizes<'_>) -> Worked {
+        let halves = |units: Option<ReadUnits>| units.map(|units| units.half_count());
+        let most = |request: &RequestCost| halves(request.worked_cost(sizes).most.filter(|_| !request.reads_on));
         Worked {
-            least: ReadUnits::from_halves(least_in_all(requests, |request| request.worked(sizes).least.halves())),
-            usual: most_in_all(requests, |request| halves(request.worked(sizes).usual)).map(ReadUnits::from_halves),
+            least: ReadUnits::from_halves(least_in_all(requests, |request| {
+                request.worked_cost(sizes).least.half_count()
+            })),
+            usual: most_in_all(requests, |request| halves(request.worked_cost(sizes).usual))
+                .map(ReadUnits::from_halves),
             most: most_in_all(requests, most).map(ReadUnits::from_halves),
         }
     }

@@ -226,7 +226,7 @@ impl Query {
         let is_excluded = ends().any(|end| end.excluded);
         // Nothing stands behind the last part of a key, so that the end itself may be a key.
         let is_last = part.position + 1 == key.template.parts().len();
-        let may_have_no_key = |end: &End| match end.value.literal() {
+        let may_have_no_key = |end: &End| match end.value.as_literal() {
             Some(Literal::Number(number)) => is_beyond(&part.ty, *number),
             Some(_) => false,
             None => end.value.ty != part.ty && !part.ty.is_instant(),
@@ -238,7 +238,7 @@ impl Query {
     fn ranged_part<'m>(&self, model: &'m Model, sort: &SortBound) -> Option<(&'m KeyTemplate, &'m KeyPart)> {
         let entity = model.entity(self.entity)?;
         let choices = match self.index {
-            Some(index) => entity.entry(index).map_or(&[][..], |entry| entry.choices()),
+            Some(index) => entity.index_entry(index).map_or(&[][..], |entry| entry.key_choices()),
             None => &entity.key,
         };
         let sorts: Vec<&str> = match self.index.and_then(|index| model.index(index)) {
@@ -382,15 +382,15 @@ fn attempt_fanned(
     }
     let mut settled: Vec<&Expr> = Vec::new();
     let mut partition = Vec::new();
-    for part in path.partition().iter().flat_map(|key| &key.parts) {
-        let Some(known) = values::bind(part, path.entity, conjuncts, wanted.is_local()) else {
+    for part in path.partition_templates().iter().flat_map(|key| &key.parts) {
+        let Some(known) = values::bind_part(part, path.entity, conjuncts, wanted.is_local()) else {
             return Err(Why::Open(part.path.clone()));
         };
         if wanted.is_elsewhere(part, &known.values) {
             return Err(Why::Zone(part.path.clone()));
         }
         // A stored state may have lapsed since: what the meaning says of it is checked on the row.
-        if !implied::time_changes(source, part.root()) {
+        if !implied::time_changes(source, part.root_attribute()) {
             settled.extend(known.settled);
         }
         partition.push(PartValues::of(
@@ -422,7 +422,7 @@ fn attempt_fanned(
         implied::moves_with_time(source, root, conjuncts) && !fixed(&order.path)
     };
     // Ranges of one row each come in any order: merging them gives it.
-    let one_row_each = path.index.is_none() && (path.sort().is_empty() || sort.whole);
+    let one_row_each = path.index.is_none() && (path.sort_templates().is_empty() || sort.whole);
     let kept = match wanted.order.iter().find(changing) {
         _ if one_row_each && !wanted.order.is_empty() => order::Kept::merged(),
         Some(order) => return Err(Why::Order(order.path.clone())),
@@ -462,7 +462,7 @@ fn attempt_fanned(
         index: path.index_in(wanted.model),
         choice: path.choice_at,
         partition,
-        sort: (!path.sort().is_empty()).then_some(sort),
+        sort: (!path.sort_templates().is_empty()).then_some(sort),
         meaning: conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect(),
         rest,
         descending: kept.descending || newest_first(path, wanted, &kept),
@@ -492,7 +492,7 @@ fn attempt_fanned(
 fn newest_first(path: &AccessPath<'_>, wanted: &Wanted<'_>, kept: &order::Kept) -> bool {
     let history = wanted.entity.history.as_ref().filter(|_| wanted.order.is_empty());
     let by_version = |at: &str| {
-        path.sort()
+        path.sort_templates()
             .iter()
             .flat_map(|key| &key.parts)
             .any(|part| part.path == at)
@@ -576,7 +576,7 @@ fn unknown_of_source(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> Option<Strin
         .entity
         .key_templates()
         .flat_map(|key| &key.parts)
-        .map(KeyPart::root);
+        .map(KeyPart::root_attribute);
     roots.find(|root| !is_held(root)).map(str::to_owned)
 }
 

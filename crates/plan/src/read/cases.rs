@@ -58,7 +58,7 @@ pub(super) fn by_value(model: &Model, entity: &Entity, conjuncts: &[&Expr]) -> V
 /// The attributes that decide which templates a row has, and that time does not change.
 pub(super) fn deciding<'a>(model: &'a Model, entity: &'a Entity) -> Vec<&'a Attribute> {
     let source = model.source_of(entity);
-    let paths = access::paths(model, entity);
+    let paths = access::access_paths(model, entity);
     let conditions = paths.iter().filter_map(|path| path.choice.when.as_ref());
     let mut names: Vec<&str> = conditions.flat_map(Expr::attributes).collect();
     names.sort_unstable();
@@ -102,7 +102,7 @@ fn narrowed(
             continue;
         }
         let known = with_value(conjunct, attribute, value);
-        match literals::decide(&known) {
+        match literals::decide_literally(&known) {
             Some(true) => {}
             Some(false) => return None,
             None => {

@@ -73,7 +73,7 @@ pub(super) fn open_words(model: &Model, query: &Query) -> bool {
         return false;
     };
     let rows = Rows::of(model, source);
-    let is_open = |path: &str, value: &Expr| value.literal().is_none() && rows.has_shares(path);
+    let is_open = |path: &str, value: &Expr| value.as_literal().is_none() && rows.has_shares(path);
     let in_key = query.key_parts().any(|part| match &part.values {
         Values::One(value) => part.function.is_none() && is_open(&part.path, value),
         _ => false,

@@ -170,7 +170,7 @@ impl SelectionPlan {
 
 /// Plans a read.
 pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
-    let combinations = meaning::combinations(read);
+    let combinations = meaning::argument_combinations(read);
     let mut known: HashMap<(usize, Vec<&str>), Option<Arc<SelectionPlan>>> = HashMap::new();
     let plan = |sent: &Vec<&str>| {
         let optional = |name: &str| {
@@ -207,11 +207,11 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
         Combination {
             sent: sent.iter().map(|name| (*name).to_owned()).collect(),
             requests: match &together {
-                Some(Ok(together)) => cost::transaction(&parts, together),
-                _ => cost::requests(model, read, &parts, neighbours.as_ref()),
+                Some(Ok(together)) => cost::transaction_request(&parts, together),
+                _ => cost::counted_requests(model, read, &parts, neighbours.as_ref()),
             },
             apart: match &neighbours {
-                Some(_) => cost::requests(model, read, &parts, None),
+                Some(_) => cost::counted_requests(model, read, &parts, None),
                 None => Vec::new(),
             },
             parts,
@@ -229,7 +229,7 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
 fn arguments_of<'a>(selection: &'a Selection, allow: Option<&'a Expr>, read: Option<&'a Read>) -> Vec<&'a str> {
     let at = read.and_then(|read| read.at.as_ref());
     let all = selection.filter.iter().chain(allow).chain(at);
-    all.flat_map(Expr::arguments).collect()
+    all.flat_map(Expr::mentioned_arguments).collect()
 }
 
 /// A read with its order turned round, and its plan; where it names no order, that of the key.
@@ -286,7 +286,7 @@ fn plan_unmarked(
 ) -> Option<SelectionPlan> {
     let entity = meaning::entity_of(model, selection)?;
     let implied = implied::history(model.source_of(entity), read);
-    let conjuncts = meaning::conjuncts(selection, allow, sent)
+    let conjuncts = meaning::meaning_conjuncts(selection, allow, sent)
         .into_iter()
         .chain(implied.iter());
     let own: Vec<Expr> = conjuncts
@@ -406,7 +406,7 @@ pub fn plan_condition(model: &Model, entity: &Entity, condition: &Expr) -> Selec
 pub(super) fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> SelectionPlan {
     let mut answers: Vec<(String, Query)> = Vec::new();
     let mut others = Vec::new();
-    for path in access::paths(model, entity) {
+    for path in access::access_paths(model, entity) {
         let name = match path.entity.id == entity.id {
             true => path.name(),
             false => format!("{} of `{}`", path.name(), path.entity.name),

@@ -46,7 +46,7 @@ fn entry_bytes_usual(model: &Model, entity: &Entity, index: IndexId, projection:
         .key
         .first()
         .into_iter()
-        .chain(entity.entry(index)?.choices().first());
+        .chain(entity.index_entry(index)?.key_choices().first());
     let keys = own
         .flat_map(|choice| &choice.keys)
         .map(key_bytes)

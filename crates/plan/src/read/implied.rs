@@ -87,9 +87,10 @@ fn implies(needed: &Expr, conjuncts: &[&Expr]) -> bool {
             return true;
         }
     }
-    let text = show::expression(needed);
-    let says =
-        |conjunct: &&Expr| show::expression(conjunct) == text || literals::follows_from(needed, conjunct) == Some(true);
+    let text = show::show_expression(needed);
+    let says = |conjunct: &&Expr| {
+        show::show_expression(conjunct) == text || literals::follows_from(needed, conjunct) == Some(true)
+    };
     tested_for_presence(needed).is_some_and(|path| implies_present(&path, conjuncts)) || conjuncts.iter().any(says)
 }
 
@@ -165,7 +166,7 @@ fn excludes(when: &Expr, source: &Entity, conjuncts: &[&Expr]) -> bool {
 
 fn is_contrary(condition: &Expr, conjunct: &Expr) -> bool {
     if let ExprKind::Not(inner) = &conjunct.kind
-        && show::expression(inner) == show::expression(condition)
+        && show::show_expression(inner) == show::show_expression(condition)
     {
         return true;
     }
@@ -181,8 +182,8 @@ fn equality(expr: &Expr) -> Option<(String, &Literal)> {
     };
     let (path, literal) = left
         .path()
-        .zip(right.literal())
-        .or_else(|| right.path().zip(left.literal()))?;
+        .zip(right.as_literal())
+        .or_else(|| right.path().zip(left.as_literal()))?;
     Some((path.to_string(), literal))
 }
 
@@ -192,11 +193,12 @@ pub(super) fn settled_by(choice: &KeyChoice, source: &Entity, conjunct: &Expr) -
     if conjunct.attributes().iter().any(|name| time_changes(source, name)) {
         return false;
     }
-    let text = show::expression(conjunct);
-    let by_condition = choice
-        .when
-        .as_ref()
-        .is_some_and(|when| when.conjuncts().iter().any(|known| show::expression(known) == text));
+    let text = show::show_expression(conjunct);
+    let by_condition = choice.when.as_ref().is_some_and(|when| {
+        when.conjuncts()
+            .iter()
+            .any(|known| show::show_expression(known) == text)
+    });
     let mut parts = choice.keys.iter().flat_map(|key| &key.parts);
     by_condition || parts.any(|part| text == format!("{} != absent", part.path))
 }
@@ -216,7 +218,7 @@ pub(super) fn names_path(path: &AccessPath<'_>, conjuncts: &[&Expr]) -> bool {
             .keys
             .iter()
             .flat_map(|key| &key.parts)
-            .map(|part| part.root())
+            .map(|part| part.root_attribute())
     };
     of_rows.peek().is_none()
         || path.choice.when.is_some()

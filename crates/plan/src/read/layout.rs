@@ -46,10 +46,10 @@ impl ToldBy {
     /// The template of the key.
     pub fn template<'e>(&self, entity: &'e Entity) -> Option<&'e KeyTemplate> {
         let choices = match self.index {
-            Some(index) => entity.entry(index)?.choices(),
+            Some(index) => entity.index_entry(index)?.key_choices(),
             None => &entity.key,
         };
-        choices.get(self.choice)?.template(&self.key)
+        choices.get(self.choice)?.attribute_template(&self.key)
     }
 }
 
@@ -99,7 +99,7 @@ impl Layout {
         }
         let key_only = !read_back.is_empty();
         let carries_all = index.is_none_or(|index| index.projection == Projection::All);
-        let choices = entity.index.iter().flat_map(|entry| entry.choices());
+        let choices = entity.index.iter().flat_map(|entry| entry.key_choices());
         let mut keys = choices.flat_map(|choice| &choice.keys);
         // What an index does not have all of cannot be asked of it by name.
         let is_named = carries_all && held.len() <= NAMES_MAX;

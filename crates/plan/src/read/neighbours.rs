@@ -146,11 +146,11 @@ fn shares_collection(model: &Model, one: &Query, other: &Query) -> bool {
     let text = |query: &Query| {
         let path = path_of(model, query)?;
         let texts: Vec<String> = path
-            .partition()
+            .partition_templates()
             .iter()
             .map(|key| super::show::filled(key, &query.partition))
             .collect();
-        let single = path.partition().len() == 1 && path.sort().len() == 1;
+        let single = path.partition_templates().len() == 1 && path.sort_templates().len() == 1;
         single.then_some(texts)
     };
     one.index == other.index && text(one).is_some_and(|one| Some(one) == text(other))
@@ -164,7 +164,7 @@ fn nothing_between(model: &Model, parts: &[Neighbour]) -> bool {
             return false;
         };
         // Text that is the same for every row tells where the rows lie; without any they may lie anywhere.
-        match path.sort().first().map(literal_start) {
+        match path.sort_templates().first().map(literal_start) {
             Some(text) if !text.is_empty() => starts.push(text.to_owned()),
             _ => return false,
         }
@@ -183,7 +183,7 @@ fn nothing_between(model: &Model, parts: &[Neighbour]) -> bool {
         .filter(|path| !parts.iter().any(|part| part.query.entity == path.entity.id))
         .filter(|path| is_same_place(path, &place))
         .all(|path| {
-            let start = path.sort().first().map_or("", literal_start);
+            let start = path.sort_templates().first().map_or("", literal_start);
             start < first.as_str() && !first.starts_with(start)
                 || start > last.as_str() && !start.starts_with(last.as_str())
         })
@@ -191,7 +191,7 @@ fn nothing_between(model: &Model, parts: &[Neighbour]) -> bool {
 
 /// Whether two paths may meet in one partition, as far as the text before the first variable tells.
 fn is_same_place(one: &AccessPath<'_>, other: &AccessPath<'_>) -> bool {
-    let start = |path: &AccessPath<'_>| path.partition().first().map_or("", literal_start).to_owned();
+    let start = |path: &AccessPath<'_>| path.partition_templates().first().map_or("", literal_start).to_owned();
     let (a, b) = (start(one), start(other));
     one.index.map(|index| &index.name) == other.index.map(|index| &index.name)
         && (a.starts_with(&b) || b.starts_with(&a))

@@ -42,7 +42,7 @@ pub fn may_find_several(model: &Model, read: &Read) -> bool {
         }
         LetValue::Value(_) => false,
     });
-    let gets = read.selections().any(is_get);
+    let gets = read.all_selections().any(is_get);
     lets || gets
         && plan_read(model, read).combinations.iter().any(|combination| {
             combination
@@ -65,20 +65,26 @@ fn of_query(model: &Model, query: &Query) -> OneRow {
         .map_or(&[][..], |names| &names.key_variables);
     // Each of several templates may have a row with these values; which one it is follows from its condition.
     let conditions = source.key.iter().filter_map(|choice| choice.when.as_ref());
-    let chosen = conditions.flat_map(Expr::attributes).all(|name| facts.fixes(name));
+    let chosen = conditions
+        .flat_map(Expr::attributes)
+        .all(|name| facts.fixes_attribute(name));
     let parts = source
         .key
         .iter()
         .flat_map(|choice| &choice.keys)
         .flat_map(|key| &key.parts);
-    let each_fixed = source.key.len() == 1 || parts.into_iter().all(|part| facts.fixes(part.root()));
-    let identified = !variables.is_empty() && variables.iter().all(|name| facts.fixes(name)) && chosen && each_fixed;
+    let each_fixed = source.key.len() == 1
+        || parts
+            .into_iter()
+            .all(|part| facts.fixes_attribute(part.root_attribute()));
+    let identified =
+        !variables.is_empty() && variables.iter().all(|name| facts.fixes_attribute(name)) && chosen && each_fixed;
     let unique = source.unique.iter().any(|guard| fixes_value(&facts, &guard.value));
     if (identified || unique) && is_one_version(source, &query.meaning) {
         return OneRow::Kept;
     }
     let mut attributes = source.attributes.iter().map(|attribute| attribute.name.as_str());
-    match attributes.any(|name| is_generated(source, name) && facts.fixes(name)) {
+    match attributes.any(|name| is_generated(source, name) && facts.fixes_attribute(name)) {
         true => OneRow::Generated,
         false => OneRow::Unproven,
     }
@@ -94,7 +100,7 @@ fn fixes_value(facts: &Facts<'_>, value: &Expr) -> bool {
                     kind: ExprKind::Attribute(name),
                     ..
                 },
-            ] => facts.about(name).any(|fact| {
+            ] => facts.facts_about(name).any(|fact| {
                 fact.function == Some(*function)
                     && matches!(fact.relation, Relation::Compared(BinaryOp::Eq, value) if !value.is_absent())
             }),
@@ -102,7 +108,7 @@ fn fixes_value(facts: &Facts<'_>, value: &Expr) -> bool {
         },
         _ => false,
     };
-    by_function || !names.is_empty() && names.iter().all(|name| facts.fixes(name))
+    by_function || !names.is_empty() && names.iter().all(|name| facts.fixes_attribute(name))
 }
 
 /// Of rows with versions, whether the meaning includes one version: the open one, or the one at an instant.

@@ -106,10 +106,10 @@ impl Kept {
 
 /// The parts of the sort key that are not bound, and how keys sort by each.
 fn given<'a>(path: &AccessPath<'a>, sort: &SortBound) -> Vec<(&'a KeyPart, KeyOrder)> {
-    let parts = path.sort().iter().flat_map(|key| {
+    let parts = path.sort_templates().iter().flat_map(|key| {
         key.parts
             .iter()
-            .map(move |part| (part, key.template.order(part.position)))
+            .map(move |part| (part, key.template.order_after(part.position)))
     });
     parts.skip(sort.prefix.len()).collect()
 }

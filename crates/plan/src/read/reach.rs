@@ -108,15 +108,17 @@ fn factor(part: &PartValues) -> Option<Factor> {
     let lapses = part.lapses.len() as u64;
     let (kind, of, most) = match &part.values {
         Values::One(_) | Values::Formed(_) if lapses == 0 => return None,
-        Values::One(value) | Values::Formed(value) => (FactorKind::Values, show::expression(value), Some(1 + lapses)),
+        Values::One(value) | Values::Formed(value) => {
+            (FactorKind::Values, show::show_expression(value), Some(1 + lapses))
+        }
         Values::Each(list) | Values::EachFormed(list) => {
             let most = elements_most(list).map(|most| most.saturating_add(lapses));
-            (FactorKind::List, show::expression(list), most)
+            (FactorKind::List, show::show_expression(list), most)
         }
         Values::Days(range) => (FactorKind::Days, show::day_range(range), span::units_most(range)),
         Values::Cells { km, precision, .. } => {
             let most = greatest(km).map(|km| cells_most(km, *precision, CIRCLE_LATITUDE_DEGREES_MAX));
-            (FactorKind::Cells, show::expression(km), most)
+            (FactorKind::Cells, show::show_expression(km), most)
         }
         Values::All(words) => (FactorKind::Values, words.join("|"), Some(words.len() as u64)),
     };
@@ -245,7 +247,7 @@ mod tests {
                     lat: latitude - share * height,
                     lon: -179.9 + share * 7.0 * width,
                 };
-                let cells = geo::cover(center, km, precision, 200);
+                let cells = geo::cover_circle(center, km, precision, 200);
                 assert!(cells.is_some(), "{km} km, cells of {precision}, at {center:?}");
             }
             assert_eq!(latitude_most(km, precision, 0), 0.0);
@@ -273,7 +275,7 @@ mod tests {
                         lat: (lat + share * height).min(70.0),
                         lon: -179.9 + share * 7.0 * width,
                     };
-                    let cells = geo::cover(center, km, precision, 100_000).map_or(0, |cells| cells.len() as u64);
+                    let cells = geo::cover_circle(center, km, precision, 100_000).map_or(0, |cells| cells.len() as u64);
                     assert!(
                         cells <= most,
                         "{km} km, cells of {precision}, at {center:?}: {cells} of {most}"

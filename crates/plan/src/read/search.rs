@@ -45,7 +45,7 @@ pub(super) fn plan_search(
     sent: &dyn Fn(&str) -> bool,
 ) -> Option<SearchPlan> {
     let entity = meaning::entity_of(model, selection)?;
-    let conjuncts = meaning::conjuncts(selection, allow, sent).into_iter();
+    let conjuncts = meaning::meaning_conjuncts(selection, allow, sent).into_iter();
     let conjuncts = conjuncts.map(|conjunct| meaning::as_planned(conjunct, entity, sent));
     let meaning: Vec<Expr> = conjuncts.collect();
     let rest = meaning

@@ -33,7 +33,7 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     pub(super) fn of(model: &'a Model, entity: &'a Entity) -> Self {
-        let estimate = model.estimate(&entity.name);
+        let estimate = model.estimate_of(&entity.name);
         let count = estimate
             .and_then(|estimate| estimate.items)
             .map_or(ROWS_USUAL, |items| items as f64);
@@ -67,7 +67,7 @@ impl<'a> Rows<'a> {
 
     /// The bytes of a row where the query finds it.
     pub(super) fn entry_bytes(&self, query: &Query, entity: &Entity) -> f64 {
-        let own = self.model.estimate(&entity.name).and_then(|estimate| estimate.bytes);
+        let own = self.model.estimate_of(&entity.name).and_then(|estimate| estimate.bytes);
         let bytes = own.map_or_else(|| self.bytes(), |bytes| bytes as f64);
         entry_bytes_expected(self.model, entity, query.index, bytes)
     }
@@ -95,7 +95,7 @@ impl<'a> Rows<'a> {
         }
         let mut share: f64 = shares.iter().map(|(_, share)| share).product();
         let choices = match query.index {
-            Some(index) => entity.entry(index).map_or(&[][..], |entry| entry.choices()),
+            Some(index) => entity.index_entry(index).map_or(&[][..], |entry| entry.key_choices()),
             None => &entity.key,
         };
         let when = choices.get(query.choice).and_then(|choice| choice.when.as_ref());
@@ -201,7 +201,7 @@ impl<'a> Rows<'a> {
         let (Type::Int(limits), _) = self.model.type_at(self.entity, path)? else {
             return None;
         };
-        let Some(Literal::Number(end)) = end.literal() else {
+        let Some(Literal::Number(end)) = end.as_literal() else {
             return None;
         };
         let (least, most) = (limits.min?.to_i64()?, limits.max?.to_i64()?);
@@ -233,7 +233,7 @@ impl<'a> Rows<'a> {
                 _ => None,
             },
             Values::All(words) if exact => {
-                let members = self.entity.attribute(&part.path)?.ty.members();
+                let members = self.entity.attribute(&part.path)?.ty.enum_members();
                 let flags = ["true".to_owned(), "false".to_owned()];
                 let known = members.unwrap_or(&flags);
                 let share = |word: &String| self.estimate?.share_of_value(&part.path, word, Some(known));
@@ -246,8 +246,8 @@ impl<'a> Rows<'a> {
     /// The share of the rows in which an attribute has the value that a literal is, where that is said.
     fn share_of_word(&self, path: &str, word: &Expr) -> Option<f64> {
         let estimate = self.estimate?;
-        let members = self.entity.attribute(path)?.ty.members();
-        match word.literal()? {
+        let members = self.entity.attribute(path)?.ty.enum_members();
+        match word.as_literal()? {
             Literal::Text(word) => estimate.share_of_value(path, word, members),
             Literal::Bool(flag) => {
                 let flags = ["true".to_owned(), "false".to_owned()];
@@ -260,7 +260,7 @@ impl<'a> Rows<'a> {
 
     /// The share of the rows that have the word which a request sends.
     fn share_of_sent_word(&self, path: &str, word: &Expr) -> Option<f64> {
-        let at = self.chances?.word.filter(|_| word.literal().is_none())?;
+        let at = self.chances?.word.filter(|_| word.as_literal().is_none())?;
         if !self.has_shares(path) {
             return None;
         }
@@ -285,7 +285,7 @@ impl<'a> Rows<'a> {
     /// The words that an attribute may have.
     fn words_of(&self, path: &str) -> Option<Vec<String>> {
         let ty = &self.entity.attribute(path)?.ty;
-        match ty.members() {
+        match ty.enum_members() {
             Some(members) => Some(members.to_vec()),
             None => (*ty == Type::Bool).then(|| vec!["true".to_owned(), "false".to_owned()]),
         }
@@ -329,7 +329,7 @@ impl<'a> Rows<'a> {
             let known = self
                 .model
                 .entity(*referred)
-                .and_then(|entity| self.model.estimate(&entity.name)?.items);
+                .and_then(|entity| self.model.estimate_of(&entity.name)?.items);
             return match known {
                 Some(items) => spread(items as f64),
                 None => ROWS_SHARING_USUAL.min(self.count),
@@ -378,7 +378,7 @@ impl<'a> Rows<'a> {
             !before.any(|part| part.path == path)
         };
         let ends = |choice: &'a KeyChoice| parts(choice).next_back().is_some_and(|part| part.path == path);
-        let mut others = self.entity.index.iter().flat_map(|entry| entry.choices());
+        let mut others = self.entity.index.iter().flat_map(|entry| entry.key_choices());
         !self.entity.key.is_empty()
             && self.entity.key.iter().all(|choice| ends(choice) && is_last(choice))
             && others.all(is_last)

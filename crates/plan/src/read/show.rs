@@ -14,7 +14,7 @@ use super::neighbours::{Neighbour, Neighbours};
 use super::sort::{End, EndPoint, SortBound};
 use super::why::Why;
 use crate::cost::{Origin, RequestCost, Sizes};
-use crate::show::{Piece, conjunction, day_range, expression, pieces};
+use crate::show::{Piece, day_range, show_conjunction, show_expression, template_pieces};
 use crate::values::Values;
 
 /// The key condition of a query, as documents write it.
@@ -53,7 +53,7 @@ pub fn describe(model: &Model, query: &Query) -> String {
         text.push_str(" descending");
     }
     if !query.rest.is_empty() {
-        text.push_str(&format!(" where {}", conjunction(&query.rest)));
+        text.push_str(&format!(" where {}", show_conjunction(&query.rest)));
     }
     if query.follow {
         text.push_str(", then the rows");
@@ -123,7 +123,7 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
             if let Some((plan, query)) = plan.and_then(|plan| Some((plan, plan.queries.get(*query)?))) {
                 row.key = condition(model, query);
                 row.descending = query.descending;
-                row.filter = conjunction(&query.rest);
+                row.filter = show_conjunction(&query.rest);
                 // Of what is only counted nothing is asked for.
                 let bare = plan.queries.len() == 1 && query.in_sequence && query.takes_all();
                 let names = query.projection(!bare).filter(|_| !is_counted(model, read, part));
@@ -144,13 +144,13 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 let terms = search
                     .terms
                     .iter()
-                    .map(|(name, value)| format!("{name} == {}", expression(value)));
-                let circles = search.circles.iter().map(|circle| expression(&circle.whole));
+                    .map(|(name, value)| format!("{name} == {}", show_expression(value)));
+                let circles = search.circles.iter().map(|circle| show_expression(&circle.whole));
                 let terms: Vec<String> = terms.chain(circles).collect();
                 if !terms.is_empty() {
                     row.key = format!("{} for {}", row.key, terms.join(" && "));
                 }
-                row.filter = conjunction(&search.rest);
+                row.filter = show_conjunction(&search.rest);
             }
         }
         Origin::TallyHead { tally } => row.key = format!("which figures of `{}` count", tally_name(model, *tally)),
@@ -200,11 +200,11 @@ fn let_text(model: &Model, read: &str, name: &str) -> String {
     match bound.map(|bound| &bound.value) {
         Some(LetValue::Value(expr)) => match &expr.kind {
             ExprKind::Entity { entity, key } => {
-                let values: Vec<String> = key.iter().map(|(_, value)| expression(value)).collect();
+                let values: Vec<String> = key.iter().map(|(_, value)| show_expression(value)).collect();
                 let entity = model.entity(*entity).map_or("", |entity| &entity.name);
                 format!("{entity}({})", values.join(", "))
             }
-            _ => expression(expr),
+            _ => show_expression(expr),
         },
         Some(LetValue::Read(selection)) => {
             let plan = plan_selection(model, selection, None, None, &|_| true);
@@ -244,7 +244,7 @@ fn part_filters(combination: &Combination, parts: &[Neighbour]) -> String {
                 .get(neighbour.part)
                 .and_then(|part| part.name.as_ref());
             let name = part.map(|name| format!("{name}: ")).unwrap_or_default();
-            format!("{name}{}", conjunction(&neighbour.query.rest))
+            format!("{name}{}", show_conjunction(&neighbour.query.rest))
         })
         .collect();
     texts.join("; ")
@@ -328,7 +328,11 @@ impl PlanRow<'_> {
             (false, false) => "; without the keys of other indexes",
         };
         let latitude = self.latitude.map(|degrees| format!("; up to {degrees}° of latitude"));
-        format!("{}{left_out}{}", self.cost.promise(), latitude.unwrap_or_default())
+        format!(
+            "{}{left_out}{}",
+            self.cost.promise_words(),
+            latitude.unwrap_or_default()
+        )
     }
 }
 
@@ -353,7 +357,7 @@ fn assumed_text(model: &Model, plan: &SelectionPlan, label: &str) -> String {
         return String::new();
     };
     let source = model.source_of(entity);
-    let estimate = model.estimate(&source.name);
+    let estimate = model.estimate_of(&source.name);
     let usual = [
         (estimate.is_none_or(|said| said.items.is_none()), ROWS_USUAL, "rows"),
         (
@@ -397,15 +401,15 @@ fn choice_of<'a>(model: &'a Model, query: &Query) -> Option<(&'a KeyChoice, usiz
     match query.index {
         None => Some((entity.key.get(query.choice)?, 1)),
         Some(id) => {
-            let entry = entity.entry(id)?;
-            Some((entry.choices().get(query.choice)?, model.index(id)?.partition.len()))
+            let entry = entity.index_entry(id)?;
+            Some((entry.key_choices().get(query.choice)?, model.index(id)?.partition.len()))
         }
     }
 }
 
 /// A template with its values.
 pub(super) fn filled(key: &KeyTemplate, values: &[PartValues]) -> String {
-    let text: String = pieces(key)
+    let text: String = template_pieces(key)
         .iter()
         .map(|piece| match piece {
             Piece::Text(text) => (*text).to_owned(),
@@ -434,23 +438,23 @@ fn value_text(part: &PartValues) -> String {
         None => value.to_owned(),
     };
     match &part.values {
-        Values::One(value) => match (value.literal(), part.function) {
+        Values::One(value) => match (value.as_literal(), part.function) {
             (Some(Literal::Text(text)), None) => text.clone(),
             (Some(Literal::Number(number)), None) => number.to_string(),
-            _ => format!("{{{}}}", made(&expression(value))),
+            _ => format!("{{{}}}", made(&show_expression(value))),
         },
-        Values::Formed(value) => match value.literal() {
+        Values::Formed(value) => match value.as_literal() {
             Some(Literal::Text(text)) => text.clone(),
-            _ => format!("{{{}}}", expression(value)),
+            _ => format!("{{{}}}", show_expression(value)),
         },
-        Values::Each(list) => format!("{{{}}}", made(&format!("each of {}", expression(list)))),
-        Values::EachFormed(list) => format!("{{each of {}}}", expression(list)),
+        Values::Each(list) => format!("{{{}}}", made(&format!("each of {}", show_expression(list)))),
+        Values::EachFormed(list) => format!("{{each of {}}}", show_expression(list)),
         Values::Days(range) => format!("{{{}}}", day_range(range)),
         Values::Cells { center, km, precision } => {
             format!(
                 "{{each cell({precision}) near {}, {}}}",
-                expression(center),
-                expression(km)
+                show_expression(center),
+                show_expression(km)
             )
         }
         Values::All(words) => match words.as_slice() {
@@ -501,7 +505,7 @@ fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) ->
     if let Some(low) = sort.low.as_ref().filter(|low| low.point == EndPoint::Beginning) {
         return Some(format!(
             "{attribute} begins_with \"{prefix}{{{}}}\"",
-            expression(&low.value)
+            show_expression(&low.value)
         ));
     }
     let after = after_part(key, bound.len());
@@ -555,7 +559,7 @@ fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) ->
 
 /// The value of an end, or the point of it that is meant.
 fn point_text(end: &End) -> String {
-    let value = expression(&end.value);
+    let value = show_expression(&end.value);
     match end.point {
         EndPoint::Itself | EndPoint::Beginning => value,
         EndPoint::StartOf(_) => format!("start of {value}"),
@@ -565,7 +569,7 @@ fn point_text(end: &End) -> String {
 
 /// What stands after the part of a number.
 fn after_part(key: &KeyTemplate, number: usize) -> Option<Piece<'_>> {
-    let pieces = pieces(key);
+    let pieces = template_pieces(key);
     let at = pieces.iter().position(|piece| *piece == Piece::Part(number))?;
     pieces.get(at + 1).copied()
 }
@@ -580,7 +584,7 @@ fn sign(excluded: bool, sign: &str) -> String {
 /// The text before the first part that is not bound.
 fn prefix_text(key: &KeyTemplate, bound: &[PartValues]) -> String {
     let mut text = String::new();
-    for piece in pieces(key) {
+    for piece in template_pieces(key) {
         match piece {
             Piece::Text(literal) => text.push_str(literal),
             Piece::Part(at) => match bound.get(at) {

@@ -82,9 +82,9 @@ pub(super) fn bind<'a>(
         high: None,
         whole: false,
     };
-    for key in path.sort() {
+    for key in path.sort_templates() {
         for part in &key.parts {
-            let order = key.template.order(part.position);
+            let order = key.template.order_after(part.position);
             if !take(
                 (part, order),
                 (path, source, wanted),
@@ -110,14 +110,14 @@ fn take<'a>(
 ) -> bool {
     let renamed = values::own_part(part, path.entity);
     let part = renamed.as_ref();
-    let known = values::bind(part, path.entity, conjuncts, wanted.is_local());
+    let known = values::bind_part(part, path.entity, conjuncts, wanted.is_local());
     let said = known.filter(|known| match known.values {
         Values::All(_) => bound.fanned() < fanned_max,
         Values::Days(_) | Values::Cells { .. } => false,
         _ => !wanted.is_elsewhere(part, &known.values),
     });
     if let Some(known) = said {
-        if !implied::time_changes(source, part.root()) {
+        if !implied::time_changes(source, part.root_attribute()) {
             settled.prefix.extend(known.settled);
         }
         bound.prefix.push(PartValues::of(part, known.values, source));
@@ -127,13 +127,13 @@ fn take<'a>(
     if !candidate::lapses(part, source).is_empty() {
         return false;
     }
-    let (mut low, mut high) = values::ends(part, open);
+    let (mut low, mut high) = values::part_ends(part, open);
     if order != Order::Ascending {
         (low, high) = (None, None);
     }
     if low.is_none() && high.is_none() {
         // Whatever the order, keys of texts that begin alike lie side by side.
-        low = values::beginning(part, open);
+        low = values::part_beginning(part, open);
     }
     if low.is_some() || high.is_some() {
         // Words in a value's place lie among the keys of the range, and are not meant.
@@ -145,7 +145,7 @@ fn take<'a>(
                 point,
                 conjunct,
             } = end?;
-            if !has_words && !implied::time_changes(source, part.root()) {
+            if !has_words && !implied::time_changes(source, part.root_attribute()) {
                 settled.ends.push(conjunct);
             }
             Some(End {

@@ -79,7 +79,7 @@ pub(crate) fn reads_strangers(model: &Model, query: &Query) -> bool {
 fn choices_at(entity: &Entity, index: Option<IndexId>) -> impl Iterator<Item = &KeyChoice> {
     let of_table = entity.key.iter().filter(move |_| index.is_none());
     let entries = entity.index.iter().filter(move |entry| Some(entry.index) == index);
-    of_table.chain(entries.flat_map(|entry| entry.choices()))
+    of_table.chain(entries.flat_map(|entry| entry.key_choices()))
 }
 
 /// Whether the first text of either is not how the other begins: then no key is of both.
@@ -97,10 +97,10 @@ fn leading_text(template: &Template) -> &str {
 
 /// The templates of the keys that a query asks for, as far as they are bound; nothing in the place of one that is open.
 fn range_of(path: &AccessPath<'_>, query: &Query) -> Option<Vec<Option<Template>>> {
-    let partition = path.partition().iter().map(|key| Some(key.template.clone()));
+    let partition = path.partition_templates().iter().map(|key| Some(key.template.clone()));
     let mut range: Vec<Option<Template>> = partition.collect();
     let mut bound = query.sort.as_ref().map_or(0, |sort| sort.prefix.len());
-    for key in path.sort() {
+    for key in path.sort_templates() {
         let is_whole = bound >= key.parts.len();
         range.push(match is_whole {
             true => Some(key.template.clone()),

@@ -31,7 +31,7 @@ pub(super) fn split(
     wanted: &Wanted<'_>,
     conjuncts: &Conjuncts<'_>,
 ) -> Option<SelectionPlan> {
-    let alternatives = meaning::alternatives(conjuncts).and_then(|alternatives| {
+    let alternatives = meaning::or_alternatives(conjuncts).and_then(|alternatives| {
         let parts = alternatives.into_iter().map(Part::always);
         let parts: Vec<Part<'_>> = parts.collect();
         by_parts(model, entity, wanted, &parts, CHEAPER_CASES_WITHIN_MAX)
@@ -61,7 +61,7 @@ fn by_cases(
         .filter_map(|cases| {
             let mut parts = Vec::new();
             for case in &cases {
-                let own = meaning::alternatives(&case.conjuncts.iter().collect())?.into_iter();
+                let own = meaning::or_alternatives(&case.conjuncts.iter().collect())?.into_iter();
                 parts.extend(own.map(|conjuncts| Part {
                     asked_share: case.asked_share,
                     asked_word: case.asked_word.as_ref(),

@@ -6,16 +6,16 @@ use singlet_item::Value;
 use singlet_item::key::{Part, Template, Variable};
 use singlet_model::Model;
 use singlet_model::evaluate::geo;
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::model::{Comparison, Entity, KeyChoice, KeyTemplate, PartFunction, Using};
 
 use super::pool::Pool;
 use super::request::{Request, Scope};
 use super::row::{Row, value_at};
-use crate::alignment::{Given, Pair, align};
+use crate::alignment::{Given, Pair, align_templates};
 
 /// The templates of a comparison.
-pub(super) fn templates(comparison: &Comparison) -> Vec<&KeyTemplate> {
+pub(super) fn comparison_templates(comparison: &Comparison) -> Vec<&KeyTemplate> {
     match comparison {
         Comparison::Equal(one)
         | Comparison::Less(one)
@@ -37,7 +37,7 @@ impl<'a> Places<'a> {
         let entities = std::iter::once(entity).chain(model.mirrors_of(entity.id));
         let choices = |entity: &'a Entity| match using.index {
             None => Some(entity.key.as_slice()),
-            Some(index) => Some(entity.entry(index)?.choices()),
+            Some(index) => Some(entity.index_entry(index)?.key_choices()),
         };
         let each = entities.filter_map(|entity| Some((entity, choices(entity)?)));
         Places {
@@ -77,22 +77,22 @@ fn item<'a>(
         choice
             .when
             .as_ref()
-            .is_none_or(|when| holds(when, &scope).unwrap_or(false))
+            .is_none_or(|when| holds_condition(when, &scope).unwrap_or(false))
     };
     let choice = choices.iter().find(taken)?;
     let mut keys = BTreeMap::new();
     for key in &choice.keys {
         keys.insert(
             key.attribute.as_str(),
-            encoded(key, &|path| value_at(row, path).cloned())?,
+            encoded_key(key, &|path| value_at(row, path).cloned())?,
         );
     }
     Some(Item { entity, choice, keys })
 }
 
 /// A key; none where a value is absent or has no place in it.
-pub(super) fn encoded(key: &KeyTemplate, lookup: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
-    key.template.encode(|path| hashed(key, path, lookup)).ok().flatten()
+pub(super) fn encoded_key(key: &KeyTemplate, lookup: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
+    key.template.encode_key(|path| hashed(key, path, lookup)).ok().flatten()
 }
 
 fn hashed(key: &KeyTemplate, path: &str, lookup: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
@@ -142,9 +142,9 @@ impl<'a> Asked<'a> {
     pub(super) fn of(using: &'a Using, request: &'a Request, pool: &'a Pool) -> Option<Self> {
         let lookup = |path: &str| request.value_at(path, pool.zone());
         let asked = |key: &'a singlet_model::model::UsingKey| {
-            let texts = templates(&key.comparison)
+            let texts = comparison_templates(&key.comparison)
                 .into_iter()
-                .map(|template| encoded(template, &lookup));
+                .map(|template| encoded_key(template, &lookup));
             Some(AskedKey {
                 attribute: &key.attribute,
                 comparison: &key.comparison,
@@ -180,13 +180,13 @@ impl<'a> Asked<'a> {
         let (Comparison::Equal(given) | Comparison::BeginsWith(given)) = key.comparison else {
             return None;
         };
-        let stored = item.choice.template(key.attribute)?;
-        let aligned = align(&stored.template, &given.template)?;
+        let stored = item.choice.attribute_template(key.attribute)?;
+        let aligned = align_templates(&stored.template, &given.template)?;
         let place = |pair: &Pair<'_>| {
             let part = stored.parts.iter().find(|part| part.position == pair.position)?;
             let computed = item
                 .entity
-                .attribute(part.root())
+                .attribute(part.root_attribute())
                 .and_then(|attribute| attribute.is.as_ref());
             Some(GivenPlace {
                 place: (key.attribute.to_owned(), pair.position),
@@ -194,7 +194,7 @@ impl<'a> Asked<'a> {
                 given: self.given_text(pair.given, &given.template),
                 is_computed: computed.is_some(),
                 is_cell: matches!(part.function, Some(PartFunction::Geohash(_)))
-                    || computed.is_some_and(|is| crate::show::expression(is).starts_with("geohash(")),
+                    || computed.is_some_and(|is| crate::show::show_expression(is).starts_with("geohash(")),
             })
         };
         Some(aligned.pairs.iter().filter_map(place).collect())
@@ -206,7 +206,7 @@ impl<'a> Asked<'a> {
             Given::Text(text) => Some(text.to_owned()),
             Given::Variable(variable) => {
                 let value = self.request.value_at(&variable.name, self.pool.zone())?;
-                variable.encode(&value, template.delimiter()).ok()
+                variable.encode_value(&value, template.delimiter()).ok()
             }
         }
     }
@@ -361,9 +361,9 @@ impl Varied {
         if !self.places.iter().any(|(attribute, _)| attribute == key.attribute) {
             return None;
         }
-        let stored = item.choice.template(key.attribute)?;
-        let given = templates(key.comparison).into_iter().next()?;
-        let aligned = align(&stored.template, &given.template)?;
+        let stored = item.choice.attribute_template(key.attribute)?;
+        let given = comparison_templates(key.comparison).into_iter().next()?;
+        let aligned = align_templates(&stored.template, &given.template)?;
         let mut text = String::new();
         for (position, part) in stored.template.parts().iter().enumerate() {
             // What a range or a beginning leaves open is as it is stored.

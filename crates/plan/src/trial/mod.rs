@@ -19,7 +19,7 @@ use jiff::tz::TimeZone;
 use singlet_item::Value;
 use singlet_item::key::Effort;
 use singlet_model::Model;
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::expression::Expr;
 use singlet_model::model::SelectionKind;
 
@@ -165,8 +165,8 @@ impl<'a> Stage<'a> {
     fn new(model: &'a Model, by_hand: &'a ByHand<'a>) -> Result<Self, String> {
         let (read, using) = (by_hand.read, by_hand.using);
         let zone = TimeZone::get(&model.zone).map_err(|_| format!("the zone `{}` is not known here", model.zone))?;
-        let mut pool = Pool::new(zone, model.table.delimiter, by_hand.queries());
-        let meaning: Vec<Expr> = meaning::conjuncts(by_hand.selection, None, &|_| true)
+        let mut pool = Pool::new(zone, model.table.delimiter, by_hand.query_count());
+        let meaning: Vec<Expr> = meaning::meaning_conjuncts(by_hand.selection, None, &|_| true)
             .into_iter()
             .cloned()
             .chain(crate::read::history_conditions(model.source_of(by_hand.entity), read))
@@ -181,7 +181,7 @@ impl<'a> Stage<'a> {
             return Err(format!(
                 "nothing says how `{}` stands in {}",
                 by_hand.entity.name,
-                by_hand.place()
+                by_hand.place_name()
             ));
         }
         let named: Vec<&Expr> = meaning.iter().chain(&allow).chain(&using.filter).collect();
@@ -195,7 +195,10 @@ impl<'a> Stage<'a> {
             .copied()
             .chain(whens)
             .for_each(|expr| pool.learn_expression(expr));
-        let templates = using.key.iter().flat_map(|key| condition::templates(&key.comparison));
+        let templates = using
+            .key
+            .iter()
+            .flat_map(|key| condition::comparison_templates(&key.comparison));
         templates.for_each(|template| pool.learn_template(&template.template));
         let requests = Requests::new(model, read, &named, &pool)?;
         Ok(Stage {
@@ -232,7 +235,7 @@ impl<'a> Stage<'a> {
                 return trial;
             }
             let Some(mut request) = self.requests.draw(&mut chance, sent, &self.pool) else {
-                effort.take(1);
+                effort.take_steps(1);
                 continue;
             };
             let mut tried = self.tried(scene, &request, &mut chance);
@@ -241,7 +244,7 @@ impl<'a> Stage<'a> {
                 scene.rows.fit_request(&mut request, &mut chance, &self.pool);
                 tried = self.tried(scene, &request, &mut chance);
             }
-            effort.take(self.steps(scene, tried.as_deref()));
+            effort.take_steps(self.steps(scene, tried.as_deref()));
             let Some(asked) = Asked::of(self.by_hand.using, &request, &self.pool) else {
                 continue;
             };
@@ -333,7 +336,7 @@ impl<'a> Stage<'a> {
             };
             let mut untrue = None;
             for (at, conjunct) in scene.meaning.iter().enumerate() {
-                if !holds(conjunct, &scope).ok()? {
+                if !holds_condition(conjunct, &scope).ok()? {
                     untrue = Some(at);
                     break;
                 }
@@ -341,7 +344,7 @@ impl<'a> Stage<'a> {
             let admitted = self
                 .allow
                 .iter()
-                .all(|conjunct| holds(conjunct, &scope).unwrap_or(false));
+                .all(|conjunct| holds_condition(conjunct, &scope).unwrap_or(false));
             let items = self.places.items(&row, request, &self.pool);
             Some(Tried {
                 row,
@@ -355,7 +358,7 @@ impl<'a> Stage<'a> {
     }
 
     fn judge(&self, tried: &[Tried<'a>], scene: &Scene<'a>, asked: &Asked<'_>, request: &Request, trial: &mut Trial) {
-        let queries = self.by_hand.queries();
+        let queries = self.by_hand.query_count();
         let varied = match queries {
             1 => Varied::default(),
             _ => {
@@ -396,7 +399,7 @@ impl<'a> Stage<'a> {
                 asked: key.shown(),
             },
             None => WhyMissed::Queries {
-                needed: Some(varied.needed()).filter(|needed| *needed > self.by_hand.queries())?,
+                needed: Some(varied.needed()).filter(|needed| *needed > self.by_hand.query_count())?,
             },
         };
         Some(Missed {
@@ -420,7 +423,7 @@ impl<'a> Stage<'a> {
         let unadmitted = || {
             self.allow
                 .iter()
-                .find(|conjunct| !holds(conjunct, &scope).unwrap_or(false))
+                .find(|conjunct| !holds_condition(conjunct, &scope).unwrap_or(false))
         };
         let untrue = tried.untrue.and_then(|at| scene.meaning.get(at));
         let untrue = untrue
@@ -444,7 +447,9 @@ impl<'a> Stage<'a> {
             row: Some(&row),
             zone: self.pool.zone(),
         };
-        filter.iter().all(|conjunct| holds(conjunct, &scope).unwrap_or(false))
+        filter
+            .iter()
+            .all(|conjunct| holds_condition(conjunct, &scope).unwrap_or(false))
     }
 
     fn why_missed(&self, tried: &Tried<'a>, asked: &Asked<'_>, varied: &Varied) -> WhyMissed {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::tz::TimeZone;
-use singlet_item::key::{Domain, Part, Pattern, Template, Variable, collide};
+use singlet_item::key::{Domain, Part, Pattern, Template, Variable, colliding_values};
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::time;
 use singlet_model::expression::{Expr, ExprKind, FunctionId, Literal};
@@ -60,7 +60,7 @@ impl Pool {
                 self.numbers.insert(*number);
             }
             ExprKind::Call(FunctionId::Time, args) => {
-                if let Some(Literal::Text(clock)) = args.get(1).and_then(Expr::literal) {
+                if let Some(Literal::Text(clock)) = args.get(1).and_then(Expr::as_literal) {
                     self.clocks.insert(clock.clone());
                 }
             }
@@ -263,7 +263,10 @@ impl Pool {
         millis.extend(self.words.iter().filter_map(|word| time::parse_iso(word)));
         let mut seen = BTreeSet::new();
         millis.retain(|at| seen.insert(*at));
-        millis.into_iter().filter_map(|at| time::instant(at, ty).ok()).collect()
+        millis
+            .into_iter()
+            .filter_map(|at| time::instant_as(at, ty).ok())
+            .collect()
     }
 
     fn lists(&self, element: &Type, limits: &LengthLimits, depth: u8) -> Vec<Value> {
@@ -313,7 +316,11 @@ fn is_text_within(limits: &TextLimits, text: &str) -> bool {
     let length = text.chars().count() as u64;
     let long_enough =
         limits.length.min.is_none_or(|min| length >= min) && limits.length.max.is_none_or(|max| length <= max);
-    long_enough && limits.pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
+    long_enough
+        && limits
+            .pattern
+            .as_ref()
+            .is_none_or(|pattern| pattern.matches_whole(text))
 }
 
 fn is_number_within(limits: &NumberLimits, number: Number) -> bool {
@@ -343,7 +350,7 @@ fn pattern_words(pattern: &Pattern, limits: &TextLimits) -> Vec<String> {
             delimiter,
         );
         let asked = Template::new(vec![Part::text(start), rest], delimiter);
-        let witness = collide(&[words.ok()?], &[asked.ok()?])?;
+        let witness = colliding_values(&[words.ok()?], &[asked.ok()?])?;
         witness.keys.into_iter().next()
     };
     let mut words: Vec<String> = Vec::new();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{Environment, evaluate, evaluate_as, holds, time};
+use singlet_model::evaluate::{Environment, evaluate, evaluate_as, holds_condition, time};
 use singlet_model::expression::{Expr, ExprKind, Word};
 use singlet_model::model::{LetValue, Read};
 use singlet_model::types::Type;
@@ -89,7 +89,7 @@ impl Request {
     pub(super) fn value_at(&self, path: &str, zone: &TimeZone) -> Option<Value> {
         let (first, rest) = path.split_once('.').map_or((path, ""), |(first, rest)| (first, rest));
         match (first, rest) {
-            ("now", "") => time::iso(NOW).ok().map(Value::S),
+            ("now", "") => time::iso_millis(NOW).ok().map(Value::S),
             ("today", "") => time::day_of(NOW, zone).ok().map(Value::S),
             ("args", rest) => at_path(&self.args, rest),
             ("caller", rest) => at_path(&self.claims, rest),
@@ -131,7 +131,7 @@ impl<'a> Requests<'a> {
         let template_args: Vec<&str> = template_paths(read)
             .filter_map(|path| path.strip_prefix("args."))
             .collect();
-        let mut combinations = meaning::combinations(read);
+        let mut combinations = meaning::argument_combinations(read);
         let is_optional = |name: &str| {
             read.args
                 .iter()
@@ -186,7 +186,7 @@ impl<'a> Requests<'a> {
     /// What of the optional arguments was not tried: one that the condition names and that need not be sent, so that nothing says
     /// what is read without it, or more combinations than are tried.
     pub(super) fn left_out(&self) -> Option<String> {
-        let all = meaning::combinations(self.read).len();
+        let all = meaning::argument_combinations(self.read).len();
         if self.combinations.len() == COMBINATIONS_MAX && all > COMBINATIONS_MAX {
             return Some(format!("{all} combinations of arguments are more than are tried"));
         }
@@ -258,7 +258,7 @@ impl<'a> Requests<'a> {
         let allow = self.read.allow.conjuncts().into_iter();
         let mut of_caller = allow.filter(|conjunct| conjunct.attributes().is_empty());
         of_caller
-            .all(|conjunct| holds(conjunct, &scope).unwrap_or(false))
+            .all(|conjunct| holds_condition(conjunct, &scope).unwrap_or(false))
             .then_some(request)
     }
 
@@ -335,7 +335,7 @@ fn fields_of(expr: &Expr, name: &str, found: &mut Vec<String>) {
 /// The names in the templates of a read's condition.
 pub(super) fn template_paths(read: &Read) -> impl Iterator<Item = &str> {
     let keys = read.using.iter().flat_map(|using| &using.key);
-    keys.flat_map(|key| super::condition::templates(&key.comparison))
+    keys.flat_map(|key| super::condition::comparison_templates(&key.comparison))
         .flat_map(|template| template.parts.iter().map(|part| part.path.as_str()))
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_item::{Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{evaluate, evaluate_as, holds_condition};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::Entity;
 use singlet_model::types::Type;
@@ -299,7 +299,7 @@ impl<'a> Rows<'a> {
             row: Some(row),
             zone: pool.zone(),
         };
-        holds(conjunct, &scope).unwrap_or(false)
+        holds_condition(conjunct, &scope).unwrap_or(false)
     }
 }
 

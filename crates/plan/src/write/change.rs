@@ -89,7 +89,7 @@ impl<'a> Change<'a> {
     }
 
     /// A change that follows from another row's: attributes that it may change, and whether they change for certain.
-    pub fn following(entity: &'a Entity, names: impl IntoIterator<Item = &'a str>, certain: bool) -> Self {
+    pub fn following_change(entity: &'a Entity, names: impl IntoIterator<Item = &'a str>, certain: bool) -> Self {
         let touched: HashSet<&str> = names.into_iter().collect();
         let changed = if certain { touched.clone() } else { HashSet::new() };
         let mut change = Change {
@@ -104,7 +104,7 @@ impl<'a> Change<'a> {
     }
 
     /// A row that is written or removed whole, whatever it holds.
-    pub fn whole(entity: &'a Entity) -> Self {
+    pub fn whole_row(entity: &'a Entity) -> Self {
         Change {
             entity,
             kind: Kind::Whole,
@@ -141,7 +141,7 @@ impl<'a> Change<'a> {
         self.step.filter(|_| self.is_create()).map(|step| (self.entity, step))
     }
 
-    pub fn touches(&self, name: &str) -> bool {
+    pub fn touches_attribute(&self, name: &str) -> bool {
         self.touched.contains(name)
     }
 
@@ -157,7 +157,7 @@ impl<'a> Change<'a> {
         if !self.is_update() && !self.is_upsert() {
             return ((u64::from(!parts.any(|part| part.optional)), 1), false);
         }
-        if parts.any(|part| self.touched.contains(part.root())) {
+        if parts.any(|part| self.touched.contains(part.root_attribute())) {
             return ((0, 2), true);
         }
         let certain = carried(&self.changed) && !self.is_upsert();
@@ -198,11 +198,11 @@ impl<'a> Change<'a> {
 
     /// What an index entry costs: made or removed 1, changed under its key 1, moved 2.
     pub fn entry_units(&self, entry: &IndexEntry, projection: &Projection) -> Units {
-        let (least, most) = self.presence(entry.choices());
+        let (least, most) = self.index_presence(entry.key_choices());
         if !self.is_update() && !self.is_upsert() {
             return (least, most);
         }
-        let choices = entry.choices();
+        let choices = entry.key_choices();
         let parts = || {
             choices
                 .iter()
@@ -217,8 +217,8 @@ impl<'a> Change<'a> {
         };
         // Under one template whose parts stay, an entry may come, go or change, but not move.
         let comes = conditions().any(|name| self.touched.contains(name));
-        let may_move = parts().any(|part| self.touched.contains(part.root())) || (comes && choices.len() > 1);
-        let moves = parts().any(|part| self.changed.contains(part.root()) && part.function.is_none());
+        let may_move = parts().any(|part| self.touched.contains(part.root_attribute())) || (comes && choices.len() > 1);
+        let moves = parts().any(|part| self.changed.contains(part.root_attribute()) && part.function.is_none());
         let carries = |names: &HashSet<&str>| match projection {
             Projection::All => !names.is_empty(),
             Projection::Keys => false,
@@ -235,7 +235,7 @@ impl<'a> Change<'a> {
     }
 
     /// Whether the row is in an index: never, maybe, always.
-    pub fn presence(&self, choices: &[KeyChoice]) -> Units {
+    pub fn index_presence(&self, choices: &[KeyChoice]) -> Units {
         let parts = |choice: &'_ KeyChoice| {
             choice
                 .keys
@@ -257,7 +257,7 @@ impl<'a> Change<'a> {
         if !part.optional {
             return (1, 1);
         }
-        let attribute = self.entity.attribute(part.root());
+        let attribute = self.entity.attribute(part.root_attribute());
         let filled =
             attribute.is_some_and(|known| known.default.is_some() || known.is.is_some() || known.copy.is_some());
         let of_state = self
@@ -267,12 +267,12 @@ impl<'a> Change<'a> {
             .flat_map(|states| &states.holding)
             .any(|(_, held)| {
                 let mut names = held.iter().map(|(name, _)| name.as_str());
-                names.any(|name| name == part.root())
+                names.any(|name| name == part.root_attribute())
             });
         if !self.is_create() || filled || of_state || self.step.is_none() {
             return (0, 1);
         }
-        let (least, most) = self.set_presence(part.root());
+        let (least, most) = self.set_presence(part.root_attribute());
         (if part.path.contains('.') { 0 } else { least }, most)
     }
 

@@ -5,7 +5,7 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind, Word};
 use singlet_model::model::{Copy, Entity, Kept};
 
 /// The rows that repeat attributes of an entity in the same transaction: the holder, its attribute, and the copy.
-pub fn holders<'m>(model: &'m Model, source: &Entity) -> Vec<(&'m Entity, &'m str, &'m Copy)> {
+pub fn copy_holders<'m>(model: &'m Model, source: &Entity) -> Vec<(&'m Entity, &'m str, &'m Copy)> {
     let mut found = Vec::new();
     for holder in &model.entities {
         for attribute in &holder.attributes {

@@ -11,10 +11,10 @@ use singlet_model::model::{Entity, IdempotencyNeed, Role, Step, StepKind, Write}
 use super::change::Change;
 use super::named_rows::{self, LookedAt};
 use super::parts::{PartKind, WrittenPart, parts_of, progress_parts};
-use super::turns::{Loops, Turn, list_length, turns};
+use super::turns::{Loops, Turn, list_length, write_turns};
 use super::written_rows::{EntryCost, Row, Rows};
 use super::{RowPlan, StepPlan, WritePlan, plan_write};
-use crate::size::{SizeBound, bounds};
+use crate::size::{SizeBound, size_bounds};
 
 /// From, to.
 pub type Units = (u64, u64);
@@ -114,7 +114,7 @@ impl<'a> WriteCosts<'a> {
         let mut entities = model.entities.iter();
         WriteCosts {
             model,
-            sizes: bounds(model),
+            sizes: size_bounds(model),
             record: entities.find(|entity| entity.role == Some(Role::Idempotency)),
         }
     }
@@ -125,14 +125,14 @@ impl<'a> WriteCosts<'a> {
     }
 
     /// The parts of what a write costs, each for small items.
-    pub fn parts(&self, write: &'a Write) -> Vec<WrittenPart<'a>> {
+    pub fn written_parts(&self, write: &'a Write) -> Vec<WrittenPart<'a>> {
         let mut parts = Vec::new();
         self.counted(write, &mut parts);
         parts
     }
 
     fn counted(&self, write: &'a Write, parts: &mut Vec<WrittenPart<'a>>) -> WriteCost {
-        let turns = turns(self.model, write);
+        let turns = write_turns(self.model, write);
         let by_hand = turns.iter().any(|turn| turn.step.using.is_some());
         let rows = Rows::new(self.model, write);
         let steps: Vec<(Turn<'_>, Vec<Row<'_>>)> = turns.iter().map(|turn| (*turn, rows.of(turn.step))).collect();
@@ -216,7 +216,7 @@ impl<'a> WriteCosts<'a> {
     }
 
     fn add(&self, cost: &mut WriteCost, turn: &Turn<'_>, rows: &[Row<'_>], factor: Units) {
-        let times = (times_least(turn), turn.most());
+        let times = (times_least(turn), turn.most_times());
         for row in rows {
             let table = (row.rows.0 * factor.0, row.rows.1 * factor.1);
             let sum = |of: fn(&EntryCost<'_>) -> Units| {
@@ -285,13 +285,13 @@ impl<'a> WriteCosts<'a> {
                 LookedAt {
                     most: rows
                         .most
-                        .zip(turn.most())
+                        .zip(turn.most_times())
                         .and_then(|(each, times)| each.checked_mul(times)),
                     ..rows
                 }
             }));
             seen.extend(element.map(|rows| LookedAt {
-                most: turn.most(),
+                most: turn.most_times(),
                 ..rows
             }));
         }
@@ -409,8 +409,8 @@ fn record_rows(need: IdempotencyNeed) -> Units {
 pub(super) fn times_least(turn: &Turn<'_>) -> u64 {
     match (turn.conditional, turn.repeated) {
         (true, _) => 0,
-        (false, true) => turn.least().max(1),
-        (false, false) => turn.least(),
+        (false, true) => turn.least_times().max(1),
+        (false, false) => turn.least_times(),
     }
 }
 
@@ -422,7 +422,7 @@ fn transaction_rows(steps: &[(Turn<'_>, Vec<Row<'_>>)], record: Units) -> (u64, 
             .iter()
             .fold((0, 0), |all: Units, row| (all.0 + row.rows.0, all.1 + row.rows.1));
         all.0 += sum.0 * times_least(turn);
-        let most = turn.most().and_then(|times| sum.1.checked_mul(times));
+        let most = turn.most_times().and_then(|times| sum.1.checked_mul(times));
         all.1 = all.1.zip(most).map(|(all, more)| all + more);
     }
     all

@@ -3,7 +3,7 @@
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
 
 /// Whether two sets of conditions can never hold together, as far as their form shows it.
-pub fn exclusive(left: &[&Expr], right: &[&Expr]) -> bool {
+pub fn are_exclusive(left: &[&Expr], right: &[&Expr]) -> bool {
     if left.is_empty() || right.is_empty() {
         return false;
     }
@@ -61,7 +61,7 @@ fn test(conjunct: &Expr) -> Option<Test> {
     let (subject, says) = match &conjunct.kind {
         ExprKind::Binary(op, left, right) if op.is_comparison() => {
             let subject = left.path()?;
-            match (op, right.literal()) {
+            match (op, right.as_literal()) {
                 (BinaryOp::Eq, Some(Literal::Absent)) => (subject, Says::Absent),
                 (BinaryOp::Ne, Some(Literal::Absent)) => (subject, Says::Present),
                 (BinaryOp::Eq, Some(literal)) => (subject, Says::Is(literal.clone())),

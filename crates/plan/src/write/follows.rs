@@ -10,14 +10,14 @@ use singlet_model::expression::ExprKind;
 use singlet_model::model::{Entity, MoveTo, Step, StepKind, Trigger, TriggerEvent, Webhook, Write};
 use singlet_model::types::{EntityId, Type};
 
-use super::copies::holders;
+use super::copies::copy_holders;
 
 /// The writes that may run after what a write does, in the order of the model.
 pub fn following_writes<'m>(model: &'m Model, write: &Write) -> Vec<(&'m Write, &'m Trigger)> {
     let mut done = Vec::new();
     collect(model, &write.steps, &mut done);
     let follows = |(_, trigger): &(&Write, &Trigger)| done.iter().any(|one| one.is_followed_by(model, trigger));
-    model.triggers().filter(follows).collect()
+    model.triggered_writes().filter(follows).collect()
 }
 
 /// The webhooks that may tell of what a write does, in the order of the model.
@@ -52,7 +52,7 @@ pub fn entered_states(model: &Model, step: &Step) -> Option<Vec<String>> {
 
 /// Writes that run after one another in a circle: each circle once, as the shortest way round from its first write.
 pub fn trigger_cycles(model: &Model) -> Vec<Vec<&Write>> {
-    let triggers: Vec<&Write> = model.triggers().map(|(write, _)| write).collect();
+    let triggers: Vec<&Write> = model.triggered_writes().map(|(write, _)| write).collect();
     let number = |write: &Write| triggers.iter().position(|known| known.name == write.name);
     let next: Vec<Vec<usize>> = triggers
         .iter()
@@ -152,7 +152,7 @@ fn collect(model: &Model, steps: &[Step], done: &mut Vec<Done>) {
 fn of_step(model: &Model, entity: &Entity, step: &Step, done: &mut Vec<Done>) {
     let updates = matches!(step.kind, StepKind::Update(_) | StepKind::Upsert(_)).then(|| changed(entity, step));
     // Rows that repeat what changes are updated with it.
-    for (holder, name, copy) in holders(model, entity) {
+    for (holder, name, copy) in copy_holders(model, entity) {
         if updates.as_ref().is_some_and(|all| all.contains(&copy.attribute)) {
             done.push(Done {
                 entity: holder.id,

@@ -24,9 +24,9 @@ mod uses;
 mod written_rows;
 
 pub use answered::{AnsweredSteps, answered_steps, only_counts};
-pub use copies::{holder_key, holders};
+pub use copies::{copy_holders, holder_key};
 pub use cost::{MonthCost, Units, WriteCost, WriteCosts, span_of, write_costs};
-pub use exclusive::exclusive;
+pub use exclusive::are_exclusive;
 pub use follows::{
     changed_attributes, entered_states, following_webhooks, following_writes, step_is_followed, trigger_cycles,
 };
@@ -38,7 +38,7 @@ pub use pushable::{changes_with_time, compares_as_stored};
 pub use refusals::{DefaultRefusal, default_name, default_status, requirement_status, step_refusal};
 pub use show::{trigger_text, write_text};
 pub use transaction::{TransactionBound, step_actions, transaction_actions, transaction_bound};
-pub use turns::{Loops, Turn, turns};
+pub use turns::{Loops, Turn, write_turns};
 pub use uses::Used;
 
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ pub fn plan_write(model: &Model, write: &Write) -> WritePlan {
         rows.insert(bound.name.clone(), row);
         entities.insert(bound.name.clone(), entity);
     }
-    uses::collect(write, &mut rows);
+    uses::collect_uses(write, &mut rows);
     let mut clauses = Clauses {
         model,
         entities: &entities,
@@ -204,7 +204,7 @@ impl Clauses<'_> {
                 if let Some(row) = self.rows.get_mut(&name) {
                     row.read.push(format!(
                         "the store cannot decide `{}`",
-                        crate::show::expression(conjunct)
+                        crate::show::show_expression(conjunct)
                     ));
                 }
             }
@@ -227,7 +227,7 @@ impl Clauses<'_> {
                     place: Place::Pushed(Some(name)),
                 };
             }
-            uses::note(conjunct, self.rows);
+            uses::note_uses(conjunct, self.rows);
             Clause {
                 expr: conjunct.clone(),
                 place: Place::Pinned,
@@ -292,7 +292,7 @@ fn plan_step(model: &Model, step: &Step) -> StepPlan {
         conjuncts
             .into_iter()
             .find(|conjunct| looks_at_own(conjunct) && !is_pushable(model, entity, conjunct))
-            .map(crate::show::expression)
+            .map(crate::show::show_expression)
     };
     let unpushable: Vec<String> = step.requirements.iter().filter_map(cannot).collect();
     plan.own.read.extend(

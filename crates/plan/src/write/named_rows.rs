@@ -7,7 +7,7 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Let, LetValue, MoveTo, Return, Selection, SelectionKind, Step, StepKind, Write};
 use singlet_model::types::EntityId;
 
-use crate::show::expression;
+use crate::show::show_expression;
 
 /// Rows that stand in the transaction as checks, if nothing else is done with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn of_let(write: &Write, bound: &Let) -> Option<(String, LookedAt)> {
                 });
                 match certain && !write.bulk {
                     true => None,
-                    false => Some((expression(expr), looked(*entity, least, Some(1)))),
+                    false => Some((show_expression(expr), looked(*entity, least, Some(1)))),
                 }
             }
             _ => None,
@@ -178,7 +178,7 @@ fn found_by(write: &Write, bound: &Let, selection: &Selection) -> Option<(u64, O
 fn of_expression(expr: &Expr, times: Option<u64>, found: &mut BTreeMap<String, LookedAt>) {
     match &expr.kind {
         ExprKind::Entity { entity, key } => {
-            let text = expression(expr);
+            let text = show_expression(expr);
             let looked = found.entry(text.clone()).or_insert(LookedAt {
                 entity: *entity,
                 name: text,
@@ -232,11 +232,11 @@ fn target_texts(model: &Model, write: &Write) -> Vec<String> {
         .filter(|step| step.when.is_none() && step.repeat.is_none() && !step.or_skip && !write.bulk);
     let texts = certain.filter_map(|step| match &step.kind {
         StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => match &target.kind {
-            ExprKind::Entity { .. } => Some(expression(target)),
+            ExprKind::Entity { .. } => Some(show_expression(target)),
             ExprKind::Bound(name) => {
                 let bound = write.lets.iter().find(|bound| bound.name == *name)?;
                 match &bound.value {
-                    LetValue::Value(expr) => Some(expression(expr)),
+                    LetValue::Value(expr) => Some(show_expression(expr)),
                     LetValue::Read(_) => None,
                 }
             }
@@ -258,9 +258,9 @@ fn created_text(model: &Model, id: EntityId, step: &Step) -> Option<String> {
             Some((variable.clone(), set.value.clone()))
         })
         .collect();
-    let mut row = Expr::invalid(step.span);
+    let mut row = Expr::invalid_at(step.span);
     row.kind = ExprKind::Entity { entity: id, key: key? };
-    Some(expression(&row))
+    Some(show_expression(&row))
 }
 
 fn loop_names<'a>(steps: &'a [Step], names: &mut Vec<&'a str>) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use singlet_model::Model;
 use singlet_model::model::{Entity, KeyChoice, MoveTo, Step, StepKind};
 
-use super::copies::holders;
+use super::copies::copy_holders;
 
 /// What an update does to a row, as far as it is known before the row is.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +61,7 @@ pub fn old_values_needed<'a>(model: &Model, entity: &'a Entity, mut change: Chan
         return Some(format!("when it expires follows from `{name}` too"));
     }
     entity.index.iter().find_map(|entry| {
-        let missing = entry_needs(entry.choices(), &change)?;
+        let missing = entry_needs(entry.key_choices(), &change)?;
         let index = model.index(entry.index).map_or("", |index| &index.name);
         Some(format!("its place in {index} follows from `{missing}` too"))
     })
@@ -153,7 +153,7 @@ fn computed<'a>(entity: &'a Entity, change: &mut Change<'a>) -> Option<String> {
 }
 
 fn copied(model: &Model, entity: &Entity, change: &Change<'_>) -> Option<String> {
-    let mut copies = holders(model, entity).into_iter();
+    let mut copies = copy_holders(model, entity).into_iter();
     let held = copies.find(|(_, _, copy)| change.touched.contains(copy.attribute.as_str()))?;
     Some(held.0.name.clone())
 }
@@ -161,7 +161,13 @@ fn copied(model: &Model, entity: &Entity, change: &Change<'_>) -> Option<String>
 /// The attribute that is not known though an index key follows from it.
 fn entry_needs<'a>(choices: &'a [KeyChoice], change: &Change<'_>) -> Option<&'a str> {
     let conditional = choices.iter().any(|choice| choice.when.is_some());
-    let roots = |choice: &'a KeyChoice| choice.keys.iter().flat_map(|key| &key.parts).map(|part| part.root());
+    let roots = |choice: &'a KeyChoice| {
+        choice
+            .keys
+            .iter()
+            .flat_map(|key| &key.parts)
+            .map(|part| part.root_attribute())
+    };
     if conditional {
         let all = || {
             choices.iter().flat_map(move |choice| {
@@ -176,6 +182,6 @@ fn entry_needs<'a>(choices: &'a [KeyChoice], change: &Change<'_>) -> Option<&'a 
         };
     }
     let keys = choices.iter().flat_map(|choice| &choice.keys);
-    keys.filter(|key| change.touches(key.parts.iter().map(|part| part.root())))
-        .find_map(|key| change.unknown(key.parts.iter().map(|part| part.root())))
+    keys.filter(|key| change.touches(key.parts.iter().map(|part| part.root_attribute())))
+        .find_map(|key| change.unknown(key.parts.iter().map(|part| part.root_attribute())))
 }

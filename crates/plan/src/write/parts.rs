@@ -57,7 +57,7 @@ pub(super) fn parts_of<'a>(turn: &Turn<'a>, rows: &[Row<'a>], factor: Units) -> 
             conditional: turn.conditional,
             moves: turn.step.moves.is_some(),
             loops: turn.loops,
-            times: (times_least(turn), turn.most()),
+            times: (times_least(turn), turn.most_times()),
         };
         let entries = row.entries.iter().map(|entry| WrittenPart {
             index: Some(entry.index),

@@ -328,7 +328,10 @@ fn may_leave(ty: &Type, value: &Expr) -> bool {
         (ExprKind::Conditional(_, then, otherwise), _) => may_leave(ty, then) || may_leave(ty, otherwise),
         (ExprKind::Literal(Literal::Text(text)), Type::Text(limits)) => {
             !is_within(limits.length, text.chars().count())
-                || limits.pattern.as_ref().is_some_and(|pattern| !pattern.matches(text))
+                || limits
+                    .pattern
+                    .as_ref()
+                    .is_some_and(|pattern| !pattern.matches_whole(text))
         }
         (ExprKind::List(elements), Type::List(element, limits)) => {
             !is_within(*limits, elements.len()) || elements.iter().any(|value| may_leave(element, value))
@@ -370,7 +373,7 @@ fn is_within(limits: LengthLimits, length: usize) -> bool {
 fn may_outgrow(ty: &Type, value: &Expr) -> bool {
     match ty {
         Type::List(element, limits) | Type::Set(element, limits) => {
-            let leaves = match value.ty.element() {
+            let leaves = match value.ty.element_type() {
                 Some(given) => is_narrower(element, given),
                 None => may_leave(element, value),
             };

@@ -72,7 +72,7 @@ pub(crate) fn is_pushable(model: &Model, entity: &Entity, expr: &Expr) -> bool {
         }
         ExprKind::Not(inner) => is_pushable(model, entity, inner),
         ExprKind::Binary(BinaryOp::In, left, right) => {
-            let element = right.ty.element();
+            let element = right.ty.element_type();
             is_stored(model, entity, left)
                 && right.attributes().is_empty()
                 && element.is_none_or(|element| compares_as_stored(BinaryOp::Eq, &left.ty, element))

@@ -6,7 +6,7 @@ use singlet_model::Model;
 use singlet_model::model::{MoveTo, Step, StepKind, Trigger, Write};
 
 use super::{Clause, Place, StepPlan, WritePlan};
-use crate::show::{expression, expression_in};
+use crate::show::{expression_in, show_expression};
 
 /// What a write becomes, for people to read.
 pub fn write_text(model: &Model, write: &Write, plan: &WritePlan) -> String {
@@ -53,7 +53,7 @@ fn line(out: &mut String, depth: usize, text: &str) {
 }
 
 fn clause_text(clause: &Clause) -> String {
-    let text = expression(&clause.expr);
+    let text = show_expression(&clause.expr);
     match &clause.place {
         Place::Request => format!("{text}  [before any I/O]"),
         Place::Pushed(Some(row)) => format!("{text}  [condition of {row}]"),

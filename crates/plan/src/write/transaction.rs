@@ -6,7 +6,7 @@ use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{IdempotencyNeed, LetValue, Step, StepKind, Write};
 
-use super::exclusive::exclusive;
+use super::exclusive::are_exclusive;
 use super::named_rows::{self, LookedAt};
 use super::written_rows::{Row, Rows};
 use crate::size::SizeBound;
@@ -130,7 +130,7 @@ impl<'a> Transaction<'a, '_> {
                 continue;
             };
             let recent = alternatives.iter_mut().rev().take(EXCLUSIVE_LOOKED_AT_MAX);
-            let mut fitting = recent.filter(|(whens, _)| whens.iter().all(|other| exclusive(&[other], &[when])));
+            let mut fitting = recent.filter(|(whens, _)| whens.iter().all(|other| are_exclusive(&[other], &[when])));
             match fitting.next() {
                 Some((whens, most)) => {
                     whens.push(when);

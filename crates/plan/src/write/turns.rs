@@ -27,7 +27,7 @@ pub struct Loops<'a> {
 
 impl<'a> Loops<'a> {
     /// What each loop is over.
-    pub fn lists(self) -> impl Iterator<Item = &'a LetValue> {
+    pub fn loop_lists(self) -> impl Iterator<Item = &'a LetValue> {
         self.outer.into_iter().chain(self.inner)
     }
 
@@ -48,12 +48,12 @@ impl<'a> Loops<'a> {
 
 impl Turn<'_> {
     /// How often at least.
-    pub fn least(&self) -> u64 {
+    pub fn least_times(&self) -> u64 {
         if self.conditional { 0 } else { self.times.0 }
     }
 
     /// How often at most, where the list has a limit.
-    pub fn most(&self) -> Option<u64> {
+    pub fn most_times(&self) -> Option<u64> {
         self.times.1
     }
 }
@@ -62,7 +62,7 @@ impl Turn<'_> {
 const STEP_DEPTH_MAX: usize = 16;
 
 /// Every step of a write, those of groups and of the named steps that it calls included, with how often each happens.
-pub fn turns<'a>(model: &'a Model, write: &'a Write) -> Vec<Turn<'a>> {
+pub fn write_turns<'a>(model: &'a Model, write: &'a Write) -> Vec<Turn<'a>> {
     let mut found = Vec::new();
     let once = Frame {
         conditional: false,

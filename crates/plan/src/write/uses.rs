@@ -44,7 +44,7 @@ pub(super) fn rows_in(expr: &Expr, rows: &BTreeMap<String, RowPlan>) -> Vec<Stri
 }
 
 /// Notes what an expression looks at in each row.
-pub(super) fn note(expr: &Expr, rows: &mut BTreeMap<String, RowPlan>) {
+pub(super) fn note_uses(expr: &Expr, rows: &mut BTreeMap<String, RowPlan>) {
     visit(expr, &mut |name, field| {
         if let Some(row) = rows.get_mut(name) {
             match field {
@@ -85,7 +85,7 @@ impl Visit<'_> {
                 ExprKind::Bound(name) => self.name(name, Some(field)),
                 _ => self.expression(of),
             },
-            ExprKind::Index(of, at) => match (&of.kind, at.literal()) {
+            ExprKind::Index(of, at) => match (&of.kind, at.as_literal()) {
                 (ExprKind::Bound(name), Some(singlet_model::expression::Literal::Text(field))) => {
                     self.name(name, Some(field));
                 }
@@ -154,7 +154,7 @@ fn elements_of(list: &Expr) -> Option<&str> {
 }
 
 /// Notes every value that a write takes from a row, clauses left out: those rows are read.
-pub(super) fn collect(write: &Write, rows: &mut BTreeMap<String, RowPlan>) {
+pub(super) fn collect_uses(write: &Write, rows: &mut BTreeMap<String, RowPlan>) {
     // What the key itself says of a row is known without reading it.
     let mut keys: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for bound in &write.lets {

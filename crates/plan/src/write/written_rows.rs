@@ -9,12 +9,12 @@ use singlet_model::model::{Entity, History, Let, LetValue, Step, StepKind, Write
 use singlet_model::types::EntityId;
 
 use super::change::Change;
-use super::copies::{holder_key, holders};
+use super::copies::{copy_holders, holder_key};
 use super::cost::Units;
 use super::named_rows::entities_named;
 use super::possible::has_new_key;
-use super::turns::{Turn, turns};
-use crate::show::expression;
+use super::turns::{Turn, write_turns};
+use crate::show::show_expression;
 
 const CHECK_OF: &str = "the check of";
 const GUARDS_OF: &str = "the guards of";
@@ -70,7 +70,7 @@ impl<'a> Rows<'a> {
                 let mut rows = self.versions(entity, history, &change);
                 // Each version has mirrors of its own.
                 let mirrors = self.model.mirrors_of(entity.id);
-                rows.extend(mirrors.map(|mirror| self.row(mirror, &Change::whole(mirror), (0, 1))));
+                rows.extend(mirrors.map(|mirror| self.row(mirror, &Change::whole_row(mirror), (0, 1))));
                 rows
             }
             None => self.row_and_mirrors(entity, &change, step.rekey),
@@ -97,7 +97,7 @@ impl<'a> Rows<'a> {
             let units = change.entry_units(entry, &index.projection);
             let units = (if rows.0 == 0 { 0 } else { units.0 }, units.1);
             let over_expired = match puts && self.expires(entity) {
-                true => (0, units.1.max(change.presence(entry.choices()).1 + 1)),
+                true => (0, units.1.max(change.index_presence(entry.key_choices()).1 + 1)),
                 false => units,
             };
             Some(EntryCost {
@@ -119,7 +119,7 @@ impl<'a> Rows<'a> {
     fn moving(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
         let mut row = self.row(entity, change, rows);
         for (entry, cost) in entity.index.iter().zip(&mut row.entries) {
-            let (least, most) = change.presence(entry.choices());
+            let (least, most) = change.index_presence(entry.key_choices());
             cost.units = (cost.units.0.min(2 * least), 2 * most);
             cost.over_expired = match self.expires(entity) {
                 true => (cost.units.0.min(least), cost.units.1 + 1),
@@ -151,11 +151,11 @@ impl<'a> Rows<'a> {
 
     /// The next version and the end of the last; of a first version, and of one after the last end, the guard of the identity.
     fn versions(&self, entity: &'a Entity, history: &'a History, change: &Change<'a>) -> Vec<Row<'a>> {
-        let next = Change::whole(entity);
+        let next = Change::whole_row(entity);
         let closes = [history.until.as_str()];
         // An update that changes nothing only checks that the last version still is.
         let always = !change.is_update() || history.again;
-        let closed = Change::following(entity, closes, true);
+        let closed = Change::following_change(entity, closes, true);
         let mut last = self.row(entity, &closed, (1, 1));
         last.what = if change.is_create() {
             "the identity or the tombstone of"
@@ -203,7 +203,7 @@ impl<'a> Rows<'a> {
         for copy in entity.attributes.iter().filter_map(|attribute| attribute.copy.as_ref()) {
             let source = self.model.entity(copy.entity);
             // Several attributes of one row are one row, wherever in the model they are named.
-            let text = expression(&copy.source);
+            let text = show_expression(&copy.source);
             let Some(source) = source.filter(|_| !found.iter().any(|(known, _)| *known == text)) else {
                 continue;
             };
@@ -231,7 +231,7 @@ impl<'a> Rows<'a> {
     /// Whether no step before this one, no step that writes such rows, and no name stands for a row of an entity: else one check
     /// may be of the same row as another.
     fn is_only_named_by(&self, id: EntityId, step: &Step) -> bool {
-        let turns = turns(self.model, self.write);
+        let turns = write_turns(self.model, self.write);
         let before = turns.iter().take_while(|turn| !std::ptr::eq(turn.step, step));
         let mut others = turns.iter().filter(|turn| !std::ptr::eq(turn.step, step));
         let names = |turn: &Turn<'_>| {
@@ -291,8 +291,8 @@ impl<'a> Rows<'a> {
         let model = self.model;
         type Held<'a> = BTreeMap<(EntityId, Vec<(&'a str, &'a str)>), (&'a Entity, Vec<&'a str>)>;
         let mut names: Held<'a> = BTreeMap::new();
-        for (holder, name, copy) in holders(model, source) {
-            if let Some(key) = holder_key(model, holder, copy).filter(|_| change.touches(&copy.attribute)) {
+        for (holder, name, copy) in copy_holders(model, source) {
+            if let Some(key) = holder_key(model, holder, copy).filter(|_| change.touches_attribute(&copy.attribute)) {
                 names
                     .entry((holder.id, key))
                     .or_insert((holder, Vec::new()))
@@ -302,7 +302,7 @@ impl<'a> Rows<'a> {
         }
         let mut rows = Vec::new();
         for (holder, names) in names.into_values() {
-            let follows = Change::following(holder, names, false);
+            let follows = Change::following_change(holder, names, false);
             rows.push(self.row(holder, &follows, (0, 1)));
             for mirror in model.mirrors_of(holder.id) {
                 let (written, _) = follows.mirror_rows(mirror);
@@ -353,7 +353,7 @@ fn excluded_rows(model: &Model, excludes: &Expr) -> Units {
             let named = model.entity(*entity);
             let certain = |(name, part): &(String, Expr)| {
                 let attribute = named.and_then(|named| named.attribute(name));
-                let fits = part.literal().is_some() || attribute.is_some_and(|attribute| attribute.ty == part.ty);
+                let fits = part.as_literal().is_some() || attribute.is_some_and(|attribute| attribute.ty == part.ty);
                 fits && !part.optional
             };
             (u64::from(key.iter().all(certain)), 1)

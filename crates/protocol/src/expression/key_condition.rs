@@ -65,7 +65,7 @@ fn collect(condition: Condition, found: &mut KeyConditions) -> Result<(), Malfor
 }
 
 fn attribute(path: &Path) -> Result<String, Malformed> {
-    match path.segments().is_empty() {
+    match path.inner_segments().is_empty() {
         true => Ok(path.name().to_owned()),
         false => Err(Malformed::from(
             "KeyConditionExpressions cannot have conditions on nested attributes",
@@ -118,7 +118,7 @@ pub(crate) fn range_of(mut conditions: KeyConditions, key: &KeySchema) -> Result
     };
     let most = key.partition.len() + key.sort.len().max(1);
     if conditions.len() > most {
-        return Err(Fault::validation(match most {
+        return Err(Fault::validation_fault(match most {
             2 => "Conditions can be of length 1 or 2 only".to_owned(),
             most => format!("Conditions can be of length 1 to {most} only"),
         }));
@@ -134,7 +134,7 @@ pub(crate) fn range_of(mut conditions: KeyConditions, key: &KeySchema) -> Result
                 check_filled(&value, &attribute.name)?;
                 range.partition.push((attribute.name.clone(), value));
             }
-            Some(_) => return Err(Fault::validation("Query key condition not supported")),
+            Some(_) => return Err(Fault::validation_fault("Query key condition not supported")),
             None => return Err(missed(&attribute.name)),
         }
     }
@@ -155,12 +155,12 @@ pub(crate) fn range_of(mut conditions: KeyConditions, key: &KeySchema) -> Result
     match (conditions.is_empty(), key.sort.get(range.sort.len())) {
         (true, _) => Ok(range),
         (false, Some(attribute)) => Err(missed(&attribute.name)),
-        (false, None) => Err(Fault::validation("Query key condition not supported")),
+        (false, None) => Err(Fault::validation_fault("Query key condition not supported")),
     }
 }
 
 fn missed(attribute: &str) -> Fault {
-    Fault::validation(format!("Query condition missed key schema element: {attribute}"))
+    Fault::validation_fault(format!("Query condition missed key schema element: {attribute}"))
 }
 
 fn check_sort(sort: &SortRange, key_type: KeyType, name: &str) -> Result<(), Fault> {
@@ -168,7 +168,7 @@ fn check_sort(sort: &SortRange, key_type: KeyType, name: &str) -> Result<(), Fau
         SortRange::Between(low, high) => vec![low, high],
         SortRange::BeginsWith(start) => {
             if key_type == KeyType::Number {
-                return Err(Fault::validation(format!(
+                return Err(Fault::validation_fault(format!(
                     "Invalid KeyConditionExpression: {}",
                     wrong_type("begins_with", "N")
                 )));
@@ -189,9 +189,9 @@ fn check_sort(sort: &SortRange, key_type: KeyType, name: &str) -> Result<(), Fau
 }
 
 fn check_type(value: &Value, key_type: KeyType) -> Result<(), Fault> {
-    match key_type.takes(value) {
+    match key_type.takes_value(value) {
         true => Ok(()),
-        false => Err(Fault::validation(
+        false => Err(Fault::validation_fault(
             "One or more parameter values were invalid: Condition parameter type does not match schema type",
         )),
     }
@@ -200,7 +200,7 @@ fn check_type(value: &Value, key_type: KeyType) -> Result<(), Fault> {
 fn check_filled(value: &Value, name: &str) -> Result<(), Fault> {
     match crate::schema::empty_kind(value) {
         None => Ok(()),
-        Some(kind) => Err(Fault::validation(format!(
+        Some(kind) => Err(Fault::validation_fault(format!(
             "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an \
              empty {kind} value. Key: {name}"
         ))),

@@ -62,7 +62,7 @@ fn parse_whole<T>(
         }
         Ok(tree)
     };
-    parsed().map_err(|message| Fault::validation(format!("Invalid {parameter}: {message}")))
+    parsed().map_err(|message| Fault::validation_fault(format!("Invalid {parameter}: {message}")))
 }
 
 /// An expression in the middle of being read.

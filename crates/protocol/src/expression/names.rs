@@ -28,12 +28,12 @@ impl RequestPlaceholders {
         let mut found = Self::default();
         if let Some(names) = input.object("ExpressionAttributeNames")? {
             if !used {
-                return Err(Fault::validation(
+                return Err(Fault::validation_fault(
                     "ExpressionAttributeNames can only be specified when using expressions",
                 ));
             }
             if names.is_empty() {
-                return Err(Fault::validation("ExpressionAttributeNames must not be empty"));
+                return Err(Fault::validation_fault("ExpressionAttributeNames must not be empty"));
             }
             for (key, name) in names {
                 let Json::String(name) = name else {
@@ -45,15 +45,15 @@ impl RequestPlaceholders {
         }
         if let Some(values) = input.object("ExpressionAttributeValues")?.filter(|_| takes_values) {
             if !used {
-                return Err(Fault::validation(without_expressions(expressions)));
+                return Err(Fault::validation_fault(without_expressions(expressions)));
             }
             if values.is_empty() {
-                return Err(Fault::validation("ExpressionAttributeValues must not be empty"));
+                return Err(Fault::validation_fault("ExpressionAttributeValues must not be empty"));
             }
             for (key, value) in values {
                 check_key("ExpressionAttributeValues", key, ':')?;
                 let value = attribute_value(value).map_err(|fault| {
-                    fault.reworded(|inner| {
+                    fault.in_other_words(|inner| {
                         format!("ExpressionAttributeValues contains invalid value: {inner} for key {key}")
                     })
                 })?;
@@ -99,7 +99,7 @@ impl RequestPlaceholders {
             let list: Vec<&str> = given.into_iter().map(String::as_str).collect();
             match list.is_empty() {
                 true => Ok(()),
-                false => Err(Fault::validation(format!(
+                false => Err(Fault::validation_fault(format!(
                     "Value provided in {what} unused in expressions: keys: {{{}}}",
                     list.join(", ")
                 ))),
@@ -122,7 +122,7 @@ fn check_key(parameter: &str, key: &str, sign: char) -> Result<(), Fault> {
     let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
     match !rest.is_empty() && rest.chars().all(is_word) {
         true => Ok(()),
-        false => Err(Fault::validation(format!(
+        false => Err(Fault::validation_fault(format!(
             "{parameter} contains invalid key: Syntax error; key: \"{key}\""
         ))),
     }

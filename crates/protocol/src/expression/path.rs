@@ -20,7 +20,7 @@ impl ExpressionParser<'_> {
                 };
                 self.tokens.next();
                 // An index beyond what fits is beyond any list as well.
-                path = path.index(digits.parse().unwrap_or(usize::MAX));
+                path = path.list_element(digits.parse().unwrap_or(usize::MAX));
                 self.tokens.expect_sign("]")?;
             } else {
                 return Ok(path);

@@ -26,7 +26,7 @@ fn path() -> impl Strategy<Value = Path> {
     (name(), prop::collection::vec(step, 0..3)).prop_map(|(name, steps)| {
         steps.into_iter().fold(Path::attribute(name), |path, step| match step {
             Ok(key) => path.key(key),
-            Err(index) => path.index(index),
+            Err(index) => path.list_element(index),
         })
     })
 }
@@ -138,7 +138,7 @@ fn any_update() -> impl Strategy<Value = Update> {
                 .map(|(n, value)| (Path::attribute(format!("set {n}")), value))
                 .collect(),
             remove: (0..removes)
-                .map(|n| Path::attribute(format!("gone{n}")).index(n))
+                .map(|n| Path::attribute(format!("gone{n}")).list_element(n))
                 .collect(),
             add: add
                 .into_iter()
@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn a_condition_that_is_rendered_parses_to_itself(condition in tree()) {
         let mut renderer = Renderer::new();
-        let Ok(text) = renderer.condition(&condition) else { return Ok(()) };
+        let Ok(text) = renderer.condition_text(&condition) else { return Ok(()) };
         let known = renderer.finish();
         let placeholders = RequestPlaceholders::of(known.names, known.values);
         let parsed = condition::read_condition("ConditionExpression", &text, &placeholders);
@@ -170,7 +170,7 @@ proptest! {
     #[test]
     fn an_update_that_is_rendered_parses_to_itself(update in any_update()) {
         let mut renderer = Renderer::new();
-        let Some(text) = renderer.update(&update).unwrap() else { return Ok(()) };
+        let Some(text) = renderer.update_text(&update).unwrap() else { return Ok(()) };
         let known = renderer.finish();
         let placeholders = RequestPlaceholders::of(known.names, known.values);
         let parsed = update::read_update(&text, &placeholders);
@@ -179,9 +179,9 @@ proptest! {
 
     #[test]
     fn a_projection_that_is_rendered_parses_to_itself(names in prop::collection::btree_set(name(), 1..5)) {
-        let paths: Vec<Path> = names.into_iter().map(|name| Path::attribute(name).key("in").index(3)).collect();
+        let paths: Vec<Path> = names.into_iter().map(|name| Path::attribute(name).key("in").list_element(3)).collect();
         let mut renderer = Renderer::new();
-        let text = renderer.projection(&paths).unwrap().unwrap();
+        let text = renderer.projection_text(&paths).unwrap().unwrap();
         let known = renderer.finish();
         let placeholders = RequestPlaceholders::of(known.names, known.values);
         let parsed = projection::read_projection(&text, &placeholders);

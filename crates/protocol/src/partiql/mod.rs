@@ -39,7 +39,7 @@ fn read_statement(input: &Input<'_>) -> Result<Statement, Fault> {
     constraints.not_null(statement.is_some(), "statement");
     let statement = statement.unwrap_or_default();
     if input.has("Statement") && statement.is_empty() {
-        constraints.add(
+        constraints.add_failure(
             Some(""),
             "statement",
             "Member must have length greater than or equal to 1",
@@ -47,7 +47,7 @@ fn read_statement(input: &Input<'_>) -> Result<Statement, Fault> {
     }
     if statement.len() > STATEMENT_BYTES_MAX {
         let words = format!("Member must have length less than or equal to {STATEMENT_BYTES_MAX}");
-        constraints.add(Some(statement), "statement", &words);
+        constraints.add_failure(Some(statement), "statement", &words);
     }
     constraints.finish()?;
     let parameters: Vec<Value> = input
@@ -56,7 +56,7 @@ fn read_statement(input: &Input<'_>) -> Result<Statement, Fault> {
         .flatten()
         .map(value::attribute_value)
         .collect::<Result<_, Fault>>()?;
-    parse::read_statement(statement, parameters).map_err(Fault::validation)
+    parse::read_statement(statement, parameters).map_err(Fault::validation_fault)
 }
 
 /// What a statement gave.
@@ -79,7 +79,7 @@ pub(crate) async fn execute_statement(endpoint: &Endpoint, input: &Input<'_>) ->
     constraints.finish()?;
     let statement = read_statement(input)?;
     let start = match input.text("NextToken")? {
-        Some(token) => Some(read_token(token).ok_or_else(|| Fault::validation("Given NextToken is invalid"))?),
+        Some(token) => Some(read_token(token).ok_or_else(|| Fault::validation_fault("Given NextToken is invalid"))?),
         None => None,
     };
     let table = endpoint.table(statement.table()).await?;
@@ -130,10 +130,9 @@ async fn run_select(
     let index = match &select.index {
         Some(name) => {
             let index = table.spec.indexes.iter().find(|index| index.name == *name);
-            Some(
-                index
-                    .ok_or_else(|| Fault::validation(format!("The table does not have the specified index: {name}")))?,
-            )
+            Some(index.ok_or_else(|| {
+                Fault::validation_fault(format!("The table does not have the specified index: {name}"))
+            })?)
         }
         None => None,
     };
@@ -231,7 +230,7 @@ fn flattened(condition: Condition) -> Vec<Condition> {
 
 /// The range that one comparison of an attribute with a value is.
 fn range_of(condition: &Condition) -> Option<(String, SortRange)> {
-    let whole = |path: &Path| path.segments().is_empty().then(|| path.name().to_owned());
+    let whole = |path: &Path| path.inner_segments().is_empty().then(|| path.name().to_owned());
     match condition {
         Condition::Compare {
             left: Operand::Path(path),
@@ -270,7 +269,7 @@ fn projected(item: Item, paths: &[Path]) -> Item {
     for path in paths {
         let mut value = item.get(path.name());
         let mut name = path.name();
-        for segment in path.segments() {
+        for segment in path.inner_segments() {
             value = match (segment, value) {
                 (Segment::Key(key), Some(Value::M(entries))) => {
                     name = key;
@@ -297,7 +296,7 @@ fn key_and_rest(table: &TableDescription, condition: Condition) -> Result<(Item,
             .position(|part| matches!(range_of(part), Some((name, SortRange::Equal(_))) if name == attribute.name));
         let fixed = found.and_then(|position| range_of(&rest.remove(position)));
         let Some((name, SortRange::Equal(value))) = fixed else {
-            return Err(Fault::validation(
+            return Err(Fault::validation_fault(
                 "Where clause does not contain a mandatory equality on all key attributes",
             ));
         };
@@ -331,7 +330,7 @@ fn write_of(table: &TableDescription, statement: Statement) -> Result<TransactWr
             returns,
         } => {
             let (key, rest) = key_and_rest(table, condition)?;
-            check_distinct(changed_paths(&update)).map_err(Fault::validation)?;
+            check_distinct(changed_paths(&update)).map_err(Fault::validation_fault)?;
             schema::check_update(&table.spec, &update)?;
             let exists = Condition::exists(partition());
             Ok(TransactWrite::Update(UpdateRequest {
@@ -360,7 +359,7 @@ fn write_of(table: &TableDescription, statement: Statement) -> Result<TransactWr
         }
         Statement::Exists(select) => {
             let condition = select.condition.ok_or_else(|| {
-                Fault::validation("Where clause does not contain a mandatory equality on all key attributes")
+                Fault::validation_fault("Where clause does not contain a mandatory equality on all key attributes")
             })?;
             let (key, rest) = key_and_rest(table, condition)?;
             let exists = Condition::exists(partition());
@@ -373,7 +372,7 @@ fn write_of(table: &TableDescription, statement: Statement) -> Result<TransactWr
                 },
             })
         }
-        Statement::Select(_) => Err(Fault::validation(
+        Statement::Select(_) => Err(Fault::validation_fault(
             "Statements of one request either all read or all write",
         )),
     }
@@ -386,7 +385,7 @@ async fn run_write(
 ) -> Result<StatementOutcome, Fault> {
     endpoint.check_writable(&table.spec.name)?;
     if matches!(statement, Statement::Exists(_)) {
-        return Err(Fault::validation("EXISTS is for transactions"));
+        return Err(Fault::validation_fault("EXISTS is for transactions"));
     }
     let answer = match write_of(table, statement)? {
         TransactWrite::Put(request) => endpoint.store.put(&request).await.map_err(|error| match error.kind() {
@@ -395,7 +394,7 @@ async fn run_write(
         })?,
         TransactWrite::Update(request) => endpoint.store.update(&request).await?,
         TransactWrite::Delete(request) => endpoint.store.delete(&request).await?,
-        TransactWrite::Check { .. } => return Err(Fault::validation("EXISTS is for transactions")),
+        TransactWrite::Check { .. } => return Err(Fault::validation_fault("EXISTS is for transactions")),
     };
     Ok(StatementOutcome {
         items: answer.attributes.into_iter().collect(),
@@ -412,12 +411,12 @@ fn statements<'a>(input: &Input<'a>, name: &str, place: &str, most: usize) -> Re
     constraints.not_null(list.is_some(), place);
     let list = list.unwrap_or_default();
     if input.has(name) && list.is_empty() {
-        constraints.add(Some("[]"), place, "Member must have length greater than or equal to 1");
+        constraints.add_failure(Some("[]"), place, "Member must have length greater than or equal to 1");
     }
     if list.len() > most {
         let shown: Vec<String> = list.iter().map(Json::to_string).collect();
         let words = format!("Member must have length less than or equal to {most}");
-        constraints.add(Some(&format!("[{}]", shown.join(", "))), place, &words);
+        constraints.add_failure(Some(&format!("[{}]", shown.join(", "))), place, &words);
     }
     constraints.finish()?;
     Ok(list)
@@ -478,7 +477,7 @@ async fn execute_one(
         Statement::Select(select) => {
             let condition = select.condition.clone().unwrap_or(Condition::And(Vec::new()));
             key_and_rest(&table, condition).map_err(|_| {
-                Fault::validation(
+                Fault::validation_fault(
                     "Select statements within BatchExecuteStatement must specify the primary key in the where clause.",
                 )
             })?;
@@ -529,7 +528,7 @@ async fn read_all(endpoint: &Endpoint, parsed: Parsed) -> Result<Vec<Option<Item
         let condition = select.condition.unwrap_or(Condition::And(Vec::new()));
         let (key, rest) = key_and_rest(&table, condition)?;
         if rest.is_some() {
-            return Err(Fault::validation(
+            return Err(Fault::validation_fault(
                 "Select statements within ExecuteTransaction take the primary key alone in the where clause",
             ));
         }

@@ -357,7 +357,7 @@ impl StatementParser {
             } else if self.take_sign("[") {
                 match self.peek().cloned() {
                     Some(StatementToken::Number(digits)) => {
-                        path = path.index(digits.parse().map_err(|_| self.unexpected())?);
+                        path = path.list_element(digits.parse().map_err(|_| self.unexpected())?);
                     }
                     Some(StatementToken::Text(key)) => path = path.key(key),
                     _ => return Err(self.unexpected()),

@@ -214,7 +214,7 @@ impl<'e> Auditor<'e> {
         let mut keys = vec![key.clone()];
         for attempt in 0..READ_AGAIN_MAX {
             if attempt > READ_AGAIN_MAX / 2 {
-                retry::pause(1).await;
+                retry::retry_pause(1).await;
             }
             let mut others = self.get_together(&keys, consumed).await?;
             let Some(item) = others.remove(key).flatten() else {
@@ -282,7 +282,7 @@ impl<'e> Auditor<'e> {
                 consistent: true,
                 projection: Default::default(),
             };
-            let answer = retry::retried(bounds, || store.get(&request)).await?;
+            let answer = retry::with_retries(bounds, || store.get(&request)).await?;
             *consumed += answer.consumed;
             return Ok(Others::from([(key.clone(), answer.item)]));
         }
@@ -297,7 +297,7 @@ impl<'e> Auditor<'e> {
             match retry::retried_past_conflicts(bounds, || store.transact_get(&request)).await {
                 // Writers that never pause are waited for longer than by one who answers a caller.
                 Err(error) if error.is_conflict() && attempt < READ_AGAIN_MAX => {
-                    retry::pause(u32::try_from(attempt).unwrap_or(u32::MAX)).await;
+                    retry::retry_pause(u32::try_from(attempt).unwrap_or(u32::MAX)).await;
                     attempt += 1;
                 }
                 answer => break answer?,
@@ -318,8 +318,8 @@ impl<'e> Auditor<'e> {
         scope: Scope<'_>,
         consumed: &mut Consumed,
     ) -> Result<Option<Vec<Finding>>, RuntimeError> {
-        match versions::concerns(self.model(), item, relations, others) {
-            true => versions::judge(self, item, relations, scope, consumed).await,
+        match versions::concerns_versions(self.model(), item, relations, others) {
+            true => versions::judge_versions(self, item, relations, scope, consumed).await,
             false => Ok(Some(Vec::new())),
         }
     }

@@ -7,7 +7,7 @@ use singlet_model::Model;
 use singlet_model::expression::ExprKind;
 use singlet_model::model::{Attribute, Copy, Entity, Kept};
 
-use super::finding::{Finding, FindingKind, shown};
+use super::finding::{Finding, FindingKind, shown_value};
 use super::own::{ends_by_setting, look_at_names, look_at_own};
 use super::owner::{Owner, owner_of};
 use crate::by_key::primary_key;
@@ -113,7 +113,7 @@ pub(super) fn see_item<'m>(model: &'m Model, item: &Item, scope: Scope<'_>) -> S
             let name = model.table.type_attribute.as_ref();
             let kind = name.and_then(|name| item.get(name));
             let reason = match kind {
-                Some(kind) => format!("{} is no entity of the model", shown(Some(kind))),
+                Some(kind) => format!("{} is no entity of the model", shown_value(Some(kind))),
                 None => "its key is none that the model makes".to_owned(),
             };
             let finding = Finding::new(FindingKind::UnknownKind, &key, reason);
@@ -130,7 +130,10 @@ pub(super) fn see_item<'m>(model: &'m Model, item: &Item, scope: Scope<'_>) -> S
             },
             None => {
                 let is = item.get(GUARD_OWNER);
-                let reason = format!("whose guard it is cannot be told: `{GUARD_OWNER}` is {}", shown(is));
+                let reason = format!(
+                    "whose guard it is cannot be told: `{GUARD_OWNER}` is {}",
+                    shown_value(is)
+                );
                 let finding = Finding::new(FindingKind::GuardUnreadable, &key, reason);
                 nothing(vec![finding.at(GUARD_OWNER).values(is, None)])
             }
@@ -355,7 +358,11 @@ impl JudgedItem<'_> {
             if there.is_none() {
                 let name = named.attribute;
                 let value = relations.row.get(name);
-                let reason = format!("there is no `{}` as `{name}` says: {}", named.entity.name, shown(value));
+                let reason = format!(
+                    "there is no `{}` as `{name}` says: {}",
+                    named.entity.name,
+                    shown_value(value)
+                );
                 let finding = self.finding(FindingKind::DanglingReference, entity, reason);
                 findings.push(finding.at(name).beside(&named.key).values(value, None));
             }
@@ -393,8 +400,8 @@ impl JudgedItem<'_> {
         let (is, should) = (found.get(first), other.item.get(first));
         let reason = format!(
             "`{first}` of its mirror `{name}` is {}, and would be {}",
-            shown(is),
-            shown(should)
+            shown_value(is),
+            shown_value(should)
         );
         let finding = self.finding(FindingKind::MirrorStale, entity, reason);
         Some(finding.at(&format!("{name}.{first}")).beside(key).values(is, should))
@@ -415,7 +422,7 @@ impl JudgedItem<'_> {
         let (is, should) = (found.get(GUARD_OWNER), other.item.get(GUARD_OWNER));
         if is != should {
             let kind = kind(FindingKind::GuardOfAnother, FindingKind::IdentityOfAnother);
-            let reason = format!("{what} is that of {}, not of {}", shown(is), shown(should));
+            let reason = format!("{what} is that of {}, not of {}", shown_value(is), shown_value(should));
             let finding = self.finding(kind, entity, reason);
             return Some(finding.at(name).beside(key).values(is, should));
         }
@@ -427,7 +434,11 @@ impl JudgedItem<'_> {
             .filter(|_| !ends_by_setting(entity) && !is_identity)?;
         let (is, should) = (found.get(ttl), other.item.get(ttl));
         (is != should).then(|| {
-            let reason = format!("{what} expires at {}, and its row at {}", shown(is), shown(should));
+            let reason = format!(
+                "{what} expires at {}, and its row at {}",
+                shown_value(is),
+                shown_value(should)
+            );
             let finding = self.finding(FindingKind::GuardExpiry, entity, reason);
             finding.at(name).beside(key).values(is, should)
         })
@@ -449,10 +460,10 @@ impl JudgedItem<'_> {
         let reason = format!(
             "`{}` is {}, and `{}` of its `{}` is {}",
             copied.attribute.name,
-            shown(is),
+            shown_value(is),
             copied.copy.attribute,
             copied.source.name,
-            shown(should.as_ref())
+            shown_value(should.as_ref())
         );
         let finding = self.finding(kind, entity, reason).at(&copied.attribute.name);
         Some(finding.beside(&copied.key).values(is, should.as_ref()))
@@ -466,7 +477,7 @@ impl JudgedItem<'_> {
             return None;
         }
         let until = relations.row.get(&history.until);
-        let reason = format!("no version begins at {}, where this one ends", shown(until));
+        let reason = format!("no version begins at {}, where this one ends", shown_value(until));
         let finding = self.finding(FindingKind::VersionGap, entity, reason);
         Some(finding.at(&history.until).beside(next).values(until, None))
     }

@@ -64,7 +64,7 @@ impl Finding {
 
     /// The primary key, as JSON.
     pub fn key_text(&self) -> String {
-        json_text::of(&Value::M(self.key.clone()))
+        json_text::json_of(&Value::M(self.key.clone()))
     }
 }
 
@@ -78,8 +78,8 @@ impl fmt::Display for Finding {
 }
 
 /// A value for people; absent, where there is none.
-pub(super) fn shown(value: Option<&Value>) -> String {
-    value.map_or_else(|| "absent".to_owned(), json_text::of)
+pub(super) fn shown_value(value: Option<&Value>) -> String {
+    value.map_or_else(|| "absent".to_owned(), json_text::json_of)
 }
 
 /// The groups of findings that `doctor` tells apart.
@@ -148,7 +148,7 @@ macro_rules! finding_kinds {
             }
 
             /// What `doctor` calls it.
-            pub fn group(self) -> FindingGroup {
+            pub fn finding_group(self) -> FindingGroup {
                 match self { $(FindingKind::$kind => FindingGroup::$group,)* }
             }
         }
@@ -207,7 +207,7 @@ impl FindingKind {
 
     /// Whether it says that something is wrong; else it is only worth knowing.
     pub fn is_damage(self) -> bool {
-        self.group() != FindingGroup::Note
+        self.finding_group() != FindingGroup::Note
     }
 
     /// Whether a model must not take the table over: it would read such rows wrongly, or break what it promises.
@@ -217,7 +217,7 @@ impl FindingKind {
             FindingKind::KindMissing | FindingKind::OtherSpelling | FindingKind::StateAttributeMissing
         );
         let of_rows = matches!(
-            self.group(),
+            self.finding_group(),
             FindingGroup::Value | FindingGroup::Key | FindingGroup::Mirror | FindingGroup::Guard
         );
         of_rows && !is_lesser

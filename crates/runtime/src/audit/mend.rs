@@ -95,7 +95,7 @@ impl Auditor<'_> {
     /// # Errors
     ///
     /// Where the store fails.
-    pub async fn mend(&self, plan: &MendPlan) -> Result<bool, RuntimeError> {
+    pub async fn mend_findings(&self, plan: &MendPlan) -> Result<bool, RuntimeError> {
         let request = TransactWriteRequest {
             actions: plan.actions.clone(),
             token: None,
@@ -119,7 +119,7 @@ impl Auditor<'_> {
         let (model, scope) = (self.model(), self.scope(now));
         let item = &judged.item;
         let is_damaged = |finding: &Finding| {
-            finding.kind.group() == FindingGroup::Value
+            finding.kind.finding_group() == FindingGroup::Value
                 || [FindingKind::KeyUnlike, FindingKind::KeyUnreadable].contains(&finding.kind)
         };
         if judged.findings.iter().any(is_damaged) {

@@ -53,7 +53,7 @@ pub struct RowAudit {
 
 impl RowAudit {
     /// How many findings there are.
-    pub fn misfits(&self) -> u64 {
+    pub fn misfit_count(&self) -> u64 {
         self.counts.values().sum()
     }
 }
@@ -72,7 +72,7 @@ pub async fn audit_rows(engine: &Engine, now: i64, depth: AuditDepth) -> Result<
         ..ScanRequest::default()
     };
     loop {
-        let page = retry::retried(engine.bounds(), || engine.store().scan(&request)).await?;
+        let page = retry::with_retries(engine.bounds(), || engine.store().scan(&request)).await?;
         let looked = auditor.look_at(page.items, now).await?;
         audit.rows += looked.rows;
         for finding in looked.judged.into_iter().flat_map(|judged| judged.findings) {
@@ -83,7 +83,7 @@ pub async fn audit_rows(engine: &Engine, now: i64, depth: AuditDepth) -> Result<
             if !is_meant {
                 continue;
             }
-            let count = audit.counts.entry(finding.kind.group()).or_default();
+            let count = audit.counts.entry(finding.kind.finding_group()).or_default();
             *count += 1;
             if *count <= FINDINGS_SHOWN_MAX {
                 audit.first.push(finding);

@@ -9,7 +9,7 @@ use singlet_model::expression::ExprKind;
 use singlet_model::model::{Attribute, Entity};
 use singlet_model::types::Type;
 
-use super::finding::{Finding, FindingKind, shown};
+use super::finding::{Finding, FindingKind, shown_value};
 use crate::load::is_known;
 use crate::scope::{Attributes, Scope};
 use crate::write::key_in;
@@ -39,7 +39,7 @@ pub(super) fn look_at_own(
                     continue;
                 }
                 let kind = kind_of_difference(model, entity, name, is, should);
-                let reason = format!("`{name}` is {}, and would be {}", shown(is), shown(should));
+                let reason = format!("`{name}` is {}, and would be {}", shown_value(is), shown_value(should));
                 findings.push(found(kind, reason).at(name).values(is, should));
             }
         }
@@ -97,8 +97,8 @@ fn misfit_of(value: &Value, attribute: &Attribute) -> Option<(FindingKind, Strin
         Ok(stored) if *stored != *value => {
             let reason = format!(
                 "{} is stored as {}",
-                values::json_text::of(value),
-                values::json_text::of(&stored)
+                values::json_text::json_of(value),
+                values::json_text::json_of(&stored)
             );
             Some((FindingKind::OtherSpelling, reason))
         }
@@ -175,7 +175,11 @@ fn look_at_instants(entity: &Entity, row: &Attributes, key: &Item, findings: &mu
         && until <= from
     {
         let (at, end) = (row.get(&history.at), row.get(&history.until));
-        let reason = format!("this version begins at {} and ends at {}", shown(at), shown(end));
+        let reason = format!(
+            "this version begins at {} and ends at {}",
+            shown_value(at),
+            shown_value(end)
+        );
         let finding = Finding::new(FindingKind::VersionOrder, key, reason).of(&entity.name);
         findings.push(finding.at(&history.until).values(end, None));
     }

@@ -27,7 +27,7 @@ pub(super) fn owner_of<'m>(model: &'m Model, guard: &Item) -> Option<Owner<'m>> 
     let text = guard.get(GUARD_OWNER).and_then(Value::as_str)?;
     let parts: Option<Vec<String>> = text
         .split(delimiter.character())
-        .map(|part| delimiter.unescaped(part))
+        .map(|part| delimiter.unescaped_text(part))
         .collect();
     let parts = parts?;
     let (name, texts) = parts.split_first()?;

@@ -23,7 +23,7 @@ struct Versions {
 }
 
 /// Whether an item is to be held against the versions of a row. A closed version is not that another follows.
-pub(super) fn concerns(model: &Model, item: &Item, relations: &Relations<'_>, others: &Others) -> bool {
+pub(super) fn concerns_versions(model: &Model, item: &Item, relations: &Relations<'_>, others: &Others) -> bool {
     let is_there = |key: &Item| others.get(key).is_some_and(Option::is_some);
     match relations {
         Relations::Row(entity, row) => entity.history.is_some() && !row.next.as_ref().is_some_and(is_there),
@@ -37,7 +37,7 @@ pub(super) fn concerns(model: &Model, item: &Item, relations: &Relations<'_>, ot
 }
 
 /// What is wrong between an item and the versions of its row; none where somebody wrote one meanwhile.
-pub(super) async fn judge(
+pub(super) async fn judge_versions(
     auditor: &Auditor<'_>,
     item: &Item,
     relations: &Relations<'_>,
@@ -167,7 +167,7 @@ async fn versions_of(
     request.consistent = true;
     let mut versions = Versions::default();
     loop {
-        let page = retry::retried(engine.bounds(), || engine.store().query(&request)).await?;
+        let page = retry::with_retries(engine.bounds(), || engine.store().query(&request)).await?;
         *consumed += page.consumed;
         for item in page.items {
             if !range_rows::is_row_of(model, entity, &item) {

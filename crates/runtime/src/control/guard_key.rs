@@ -39,9 +39,9 @@ impl Engine {
         let form = match self.stored_guard_key().await? {
             Some(key) => GuardForm::Hashed(key),
             None if begins && self.is_untouched().await? => {
-                let place = ControlPlace::chosen(self.model());
+                let place = ControlPlace::chosen_for(self.model());
                 place.make_table(self.model(), self.store()).await?;
-                GuardForm::Hashed(place.put_guard_key(self.store(), GuardKey::random()).await?)
+                GuardForm::Hashed(place.put_guard_key(self.store(), GuardKey::random_key()).await?)
             }
             None => GuardForm::Plain,
         };
@@ -50,8 +50,8 @@ impl Engine {
     }
 
     pub(super) async fn stored_guard_key(&self) -> Result<Option<GuardKey>, RuntimeError> {
-        let within = ControlPlace::within(self.model());
-        for place in within.into_iter().chain([ControlPlace::beside(self.model())]) {
+        let within = ControlPlace::within_table(self.model());
+        for place in within.into_iter().chain([ControlPlace::beside_table(self.model())]) {
             match place.guard_key(self.store()).await {
                 Ok(None) => {}
                 Err(RuntimeError::Store(error)) if self.is_no_table(place.table(), &error) => {}
@@ -63,14 +63,17 @@ impl Engine {
 
     /// Whether nothing is in the table, and nothing is known of it.
     async fn is_untouched(&self) -> Result<bool, RuntimeError> {
-        for table in [&self.model().table.name, ControlPlace::beside(self.model()).table()] {
+        for table in [
+            &self.model().table.name,
+            ControlPlace::beside_table(self.model()).table(),
+        ] {
             let request = ScanRequest {
                 table: table.to_owned(),
                 consistent: true,
                 limit: Some(1),
                 ..ScanRequest::default()
             };
-            match retry::retried(self.bounds(), || self.store().scan(&request)).await {
+            match retry::with_retries(self.bounds(), || self.store().scan(&request)).await {
                 Ok(page) if page.items.is_empty() && page.last_key.is_none() => {}
                 Ok(_) => return Ok(false),
                 Err(error) if self.is_no_table(table, &error) => {}
@@ -84,7 +87,7 @@ impl Engine {
     /// it is there.
     fn is_no_table(&self, table: &str, error: &StoreError) -> bool {
         let own = self.model().table.name.as_str();
-        let needs_none = ControlPlace::chosen(self.model()).table() == own;
+        let needs_none = ControlPlace::chosen_for(self.model()).table() == own;
         table != own && (error.is_not_found() || (error.is_denied() && needs_none))
     }
 }

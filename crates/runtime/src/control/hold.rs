@@ -41,7 +41,7 @@ impl Engine {
     ///
     /// Where the store fails.
     pub async fn hold_table(&self, held: &HeldTable) -> Result<(), RuntimeError> {
-        let place = ControlPlace::chosen(self.model());
+        let place = ControlPlace::chosen_for(self.model());
         place.make_table(self.model(), self.store()).await?;
         place.write_hold(self.store(), held).await
     }
@@ -76,7 +76,7 @@ impl Engine {
 
     /// Another model of the table may have chosen the other place.
     fn hold_places(&self) -> impl Iterator<Item = ControlPlace> {
-        let within = ControlPlace::within(self.model());
-        within.into_iter().chain([ControlPlace::beside(self.model())])
+        let within = ControlPlace::within_table(self.model());
+        within.into_iter().chain([ControlPlace::beside_table(self.model())])
     }
 }

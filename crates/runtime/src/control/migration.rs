@@ -130,7 +130,7 @@ impl TableControl {
     }
 
     /// The migration that is under way.
-    pub fn migration(&self) -> Option<&Migration> {
+    pub fn current_migration(&self) -> Option<&Migration> {
         match &self.control.state {
             ControlState::Migrating(migration) => Some(migration),
             ControlState::Still | ControlState::Relocating(_) => None,
@@ -164,9 +164,9 @@ impl Engine {
     /// As [`Engine::table_control`], and where the table is carried to another store.
     pub async fn migration_phase(&self) -> Result<Option<MigrationPhase>, OpenError> {
         let control = self.table_control().await?;
-        match control.as_ref().and_then(TableControl::relocation) {
+        match control.as_ref().and_then(TableControl::current_relocation) {
             Some(relocation) => Err(OpenError::Relocated(relocation.clone())),
-            None => Ok(control.and_then(|control| control.migration().map(|migration| migration.phase))),
+            None => Ok(control.and_then(|control| control.current_migration().map(|migration| migration.phase))),
         }
     }
 
@@ -248,7 +248,7 @@ impl Engine {
     /// Where the store fails.
     pub async fn abandon_bridge(&self, known: &TableControl) -> Result<bool, RuntimeError> {
         let is_written = self.set_migration(known, None).await?;
-        if let Some(migration) = known.migration().filter(|_| is_written)
+        if let Some(migration) = known.current_migration().filter(|_| is_written)
             && !known.faces().contains(&migration.target)
         {
             known.place.delete_face(self.store(), &migration.target).await?;
@@ -263,10 +263,10 @@ impl Engine {
     /// Where the store fails.
     pub async fn end_migration(&self, known: &TableControl) -> Result<bool, OpenError> {
         let face = self.face_in_table().await?;
-        let place = ControlPlace::chosen(self.model());
+        let place = ControlPlace::chosen_for(self.model());
         place.make_table(self.model(), self.store()).await?;
         place.write_face(self.store(), &face, self.model()).await?;
-        let faces = vec![face.hash()];
+        let faces = vec![face.face_hash()];
         let is_same_place = place.table() == known.place.table();
         let before = match is_same_place {
             true => Some(known.control.clone()),

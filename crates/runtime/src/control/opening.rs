@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use singlet_face::{Company, Difference, Face, differences};
+use singlet_face::{Company, Difference, Face, face_differences};
 
 use super::migration::Migration;
 use super::relocation::Relocation;
@@ -117,7 +117,7 @@ impl Engine {
     ///
     /// Why the model cannot work on it.
     pub async fn open_table(&self, opening: &TableOpening) -> Result<TableState, OpenError> {
-        let spec = table::spec(self.model());
+        let spec = table::table_spec(self.model());
         let is_missing = !self.store().list_tables().await?.contains(&spec.name);
         if is_missing {
             if !opening.makes_tables {
@@ -146,7 +146,7 @@ impl Engine {
     ///
     /// As [`Engine::open_table`], for whatever else differs.
     pub async fn open_before_indexes(&self, opening: &TableOpening) -> Result<(TableState, Vec<String>), OpenError> {
-        let mut spec = table::spec(self.model());
+        let mut spec = table::table_spec(self.model());
         if !self.store().list_tables().await?.contains(&spec.name) {
             return Ok((self.open_table(opening).await?, Vec::new()));
         }
@@ -205,7 +205,7 @@ impl Engine {
     ) -> Result<TableState, OpenError> {
         let form = self.open_guard_form(opening, is_new).await?;
         let face = self.face_of_form(&form)?;
-        let place = ControlPlace::chosen(self.model());
+        let place = ControlPlace::chosen_for(self.model());
         for _ in 0..ATTEMPTS_MAX {
             let found = self.find_control().await?;
             let step = match &found {
@@ -245,7 +245,7 @@ impl Engine {
     pub(super) fn face_of_form(&self, form: &GuardForm) -> Result<Face, RuntimeError> {
         let face = Face::of(self.model(), &self.setting().settings);
         Ok(match form {
-            GuardForm::Hashed(key) => face.with_hashed_guards(key.fingerprint()?),
+            GuardForm::Hashed(key) => face.with_hashed_guards(key.key_fingerprint()?),
             GuardForm::Plain => face,
         })
     }
@@ -260,7 +260,7 @@ impl Engine {
     ) -> Result<(), OpenError> {
         let has_moved = there.table() != place.table();
         if has_moved {
-            there.delete(self.store()).await?;
+            there.delete_control(self.store()).await?;
             there.delete_processes(self.store()).await?;
         }
         for hash in control.faces.iter().filter(|hash| has_moved || !faces.contains(hash)) {
@@ -271,12 +271,12 @@ impl Engine {
 
     /// The control row, and where it is.
     pub(super) async fn find_control(&self) -> Result<Option<(ControlPlace, Control)>, OpenError> {
-        if let Some(place) = ControlPlace::within(self.model())
+        if let Some(place) = ControlPlace::within_table(self.model())
             && let Some(control) = place.read(self.store()).await?
         {
             return Ok(Some((place, control)));
         }
-        let beside = ControlPlace::beside(self.model());
+        let beside = ControlPlace::beside_table(self.model());
         if self
             .store()
             .list_tables()
@@ -297,7 +297,7 @@ impl Engine {
         place: &ControlPlace,
         (face, pending): (&Face, &[String]),
     ) -> Result<Step, OpenError> {
-        let (hash, face) = (face.hash(), face.without_indexes(pending));
+        let (hash, face) = (face.face_hash(), face.without_indexes(pending));
         // Half of the rows may be another model's: neither a reader nor a writer can tell which.
         match &control.state {
             ControlState::Still => {}
@@ -311,7 +311,7 @@ impl Engine {
         let mut found = Vec::new();
         for other in control.faces.iter().filter(|other| **other != hash) {
             let wrote = there.read_face(self.store(), other).await?;
-            found.extend(differences(&wrote, &face, opening.company));
+            found.extend(face_differences(&wrote, &face, opening.company));
         }
         if there.table() != place.table() && there.table() == self.model().table.name {
             found.push(Difference {
@@ -346,7 +346,7 @@ impl Engine {
 
     /// A table that knows no model: new, of before, or of another program.
     async fn unknown_table(&self, opening: &TableOpening, face: &Face, is_new: bool) -> Result<Step, OpenError> {
-        let hash = face.hash();
+        let hash = face.face_hash();
         if is_new && opening.used_for != TableUse::Reading {
             return Ok(Step::Writes(vec![hash], TableState::Made));
         }
@@ -362,7 +362,7 @@ impl Engine {
     /// How many rows there are, all of which fit.
     async fn fitting_rows(&self, now: i64) -> Result<u64, OpenError> {
         let mut audit = audit_rows(self, now, AuditDepth::Rows).await?;
-        match audit.misfits() {
+        match audit.misfit_count() {
             0 => Ok(audit.rows),
             count => {
                 audit.first.truncate(MISFITS_SHOWN_MAX);

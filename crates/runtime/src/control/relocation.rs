@@ -83,7 +83,7 @@ impl std::fmt::Display for Relocation {
 
 impl TableControl {
     /// Where the table is carried to, or was.
-    pub fn relocation(&self) -> Option<&Relocation> {
+    pub fn current_relocation(&self) -> Option<&Relocation> {
         match &self.control().state {
             ControlState::Relocating(relocation) => Some(relocation),
             ControlState::Still | ControlState::Migrating(_) => None,
@@ -106,9 +106,9 @@ impl TableControl {
     ///
     /// Where another version of Singlet wrote it.
     pub fn of_row(model: &Model, table: &str, item: &Item) -> Result<Option<Self>, RuntimeError> {
-        let places = ControlPlace::within(model)
+        let places = ControlPlace::within_table(model)
             .into_iter()
-            .chain([ControlPlace::beside(model)]);
+            .chain([ControlPlace::beside_table(model)]);
         let mut places = places.filter(|place| place.table() == table && place.is_control_row(item));
         let Some(place) = places.next() else {
             return Ok(None);
@@ -127,7 +127,7 @@ impl Engine {
     /// The tables in which rows of the model's system may lie: its own, and the small one beside it.
     pub fn system_tables(&self) -> [String; 2] {
         let own = self.model().table.name.clone();
-        let beside = ControlPlace::beside(self.model()).table().to_owned();
+        let beside = ControlPlace::beside_table(self.model()).table().to_owned();
         [own, beside]
     }
 
@@ -137,7 +137,7 @@ impl Engine {
     ///
     /// Where the store fails.
     pub async fn make_table_beside(&self) -> Result<(), RuntimeError> {
-        ControlPlace::beside(self.model())
+        ControlPlace::beside_table(self.model())
             .make_table(self.model(), self.store())
             .await
     }
@@ -154,7 +154,10 @@ impl Engine {
             ..DeleteRequest::default()
         };
         let request = TransactWriteRequest {
-            actions: vec![TransactWrite::Delete(delete), known.place().unchanged(known.control())],
+            actions: vec![
+                TransactWrite::Delete(delete),
+                known.place().unchanged_action(known.control()),
+            ],
             token: None,
         };
         match retry::retried_past_conflicts(self.bounds(), || self.store().transact_write(&request)).await {
@@ -202,7 +205,7 @@ impl Engine {
     ///
     /// Where the store fails.
     pub async fn claim_new(&self, relocation: &Relocation) -> Result<bool, RuntimeError> {
-        self.claim_at(&ControlPlace::chosen(self.model()), relocation).await
+        self.claim_at(&ControlPlace::chosen_for(self.model()), relocation).await
     }
 
     async fn claim_at(&self, place: &ControlPlace, relocation: &Relocation) -> Result<bool, RuntimeError> {
@@ -230,7 +233,7 @@ impl Engine {
         let is_written = self.put_relocation(place, there, faces, relocation).await?;
         if is_written && is_elsewhere {
             // Of two that say different things the wrong one would be found.
-            known.place().delete(self.store()).await?;
+            known.place().delete_control(self.store()).await?;
         }
         Ok(is_written)
     }

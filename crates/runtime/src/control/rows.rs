@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use singlet_face::Face;
-use singlet_item::key::{Delimiter, Part, Template, Verdict, collision};
+use singlet_item::key::{Delimiter, Part, Template, Verdict, decide_collision};
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_plan::Bounds;
@@ -94,16 +94,16 @@ pub(super) struct ControlPlace {
 
 impl ControlPlace {
     /// Where a control row is kept for this model: in its own table, unless it could be mistaken there.
-    pub fn chosen(model: &Model) -> Self {
+    pub fn chosen_for(model: &Model) -> Self {
         let is_told_apart = model.table.type_attribute.is_some() && !entity_could_be_there(model);
-        match ControlPlace::within(model) {
+        match ControlPlace::within_table(model) {
             Some(within) if is_told_apart => within,
-            _ => ControlPlace::beside(model),
+            _ => ControlPlace::beside_table(model),
         }
     }
 
     /// In the model's own table, where another model may have had it put.
-    pub fn within(model: &Model) -> Option<Self> {
+    pub fn within_table(model: &Model) -> Option<Self> {
         let key = model.table.key.iter();
         let key: Vec<(String, KeyType)> = key.map(|key| (key.name.clone(), table::key_type(model, key))).collect();
         let has_room = key.first().is_some_and(|(_, key_type)| *key_type != KeyType::Number);
@@ -116,7 +116,7 @@ impl ControlPlace {
     }
 
     /// In a table beside the model's own.
-    pub fn beside(model: &Model) -> Self {
+    pub fn beside_table(model: &Model) -> Self {
         ControlPlace {
             table: format!("{}.singlet", model.table.name),
             key: vec![(BESIDE_KEY.to_owned(), KeyType::String)],
@@ -180,7 +180,7 @@ impl ControlPlace {
             consistent: true,
             projection: Default::default(),
         };
-        Ok(retry::retried(&Bounds::USUAL, || store.get(&request)).await?.item)
+        Ok(retry::with_retries(&Bounds::USUAL, || store.get(&request)).await?.item)
     }
 
     /// The control row.
@@ -261,7 +261,7 @@ impl ControlPlace {
     }
 
     /// The action of a transaction that insists on a control row as it was read.
-    pub fn unchanged(&self, control: &Control) -> TransactWrite {
+    pub fn unchanged_action(&self, control: &Control) -> TransactWrite {
         let epoch = Value::N(Number::from(i64::try_from(control.epoch).unwrap_or(i64::MAX)));
         TransactWrite::Check {
             table: self.table.clone(),
@@ -389,7 +389,7 @@ impl ControlPlace {
         face: &Face,
         model: &Model,
     ) -> Result<(), RuntimeError> {
-        let (hash, text) = (face.hash(), face.to_text());
+        let (hash, text) = (face.face_hash(), face.to_text());
         self.write_parts(store, (&hash, FACE), &text).await?;
         self.write_parts(store, (&hash, MODEL), &model.text).await
     }
@@ -472,7 +472,7 @@ impl ControlPlace {
     }
 
     /// Removes the control row, which is kept elsewhere from now on.
-    pub async fn delete(&self, store: &Arc<dyn Store>) -> Result<(), RuntimeError> {
+    pub async fn delete_control(&self, store: &Arc<dyn Store>) -> Result<(), RuntimeError> {
         let request = DeleteRequest {
             table: self.table.clone(),
             key: self.key(""),
@@ -578,7 +578,7 @@ fn entity_could_be_there(model: &Model) -> bool {
     // What cannot be decided counts as possible.
     templates.any(|key| {
         !matches!(
-            collision(std::slice::from_ref(&own), std::slice::from_ref(&key.template)),
+            decide_collision(std::slice::from_ref(&own), std::slice::from_ref(&key.template)),
             Verdict::Never
         )
     })

@@ -11,7 +11,7 @@ use crate::values;
 
 /// What was sent, as it is stored, if it is what the read takes.
 pub(super) fn checked_arguments<'g>(read: &Read, given: &'g Attributes) -> Result<Cow<'g, Attributes>, RuntimeError> {
-    if let Some(unknown) = given.keys().find(|name| read.arg(name).is_none()) {
+    if let Some(unknown) = given.keys().find(|name| read.argument_named(name).is_none()) {
         return Err(RuntimeError::Request(format!(
             "`{}` has no argument `{unknown}`",
             read.name

@@ -1,7 +1,7 @@
 //! What comes before the rows: who may, and the names of `let`.
 
 use singlet_item::Value;
-use singlet_model::evaluate::{evaluate, evaluate_bound, holds};
+use singlet_model::evaluate::{evaluate, evaluate_bound, holds_condition};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Let, LetValue, Selection, SelectionKind};
 use singlet_model::types::EntityId;
@@ -18,7 +18,7 @@ impl<'a> ReadCall<'a> {
     /// Checks what `allow` says of the caller alone, before anything is read.
     pub(super) fn admit(&self) -> Result<(), RuntimeError> {
         for condition in &self.admission.of_the_caller {
-            if !holds(condition, &self.scope())? {
+            if !holds_condition(condition, &self.scope())? {
                 return Err(RuntimeError::not_admitted(&self.request.caller));
             }
         }
@@ -28,7 +28,7 @@ impl<'a> ReadCall<'a> {
     /// Checks what `allow` says of rows that `let` read; a refusal looks as if they were not there.
     pub(super) fn admit_by_rows(&self) -> Result<(), RuntimeError> {
         for condition in &self.admission.of_bound_rows {
-            if !holds(condition, &self.scope())? {
+            if !holds_condition(condition, &self.scope())? {
                 return Err(RuntimeError::NotFound);
             }
         }
@@ -94,7 +94,7 @@ impl<'a> ReadCall<'a> {
             consistent: true,
             projection: Default::default(),
         };
-        let answer = retry::retried(engine.bounds(), || engine.store.get(&request)).await?;
+        let answer = retry::with_retries(engine.bounds(), || engine.store.get(&request)).await?;
         self.consumed += answer.consumed;
         let item = answer
             .item

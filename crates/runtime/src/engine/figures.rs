@@ -41,7 +41,7 @@ impl ReadCall<'_> {
         let mut request = QueryRequest::new(model.table.name.clone(), range);
         for _ in 0..self.bounds().rounds_max {
             self.budget.check_time(&self.read.name, self.bounds())?;
-            let page = retry::retried(self.bounds(), || self.engine.store.query(&request)).await?;
+            let page = retry::with_retries(self.bounds(), || self.engine.store.query(&request)).await?;
             self.budget.take_page(&page)?;
             self.budget.check_rows(&self.read.name, self.bounds())?;
             self.consumed += &page.consumed;
@@ -72,7 +72,7 @@ impl ReadCall<'_> {
             consistent: false,
             projection: Default::default(),
         };
-        let got = retry::retried(self.bounds(), || self.engine.store.get(&request)).await?;
+        let got = retry::with_retries(self.bounds(), || self.engine.store.get(&request)).await?;
         self.consumed += &Consumed::clone(&got.consumed);
         let head = got.item.as_ref().map(TallyHead::of_item).unwrap_or_default();
         head.live_for(tally).ok_or_else(|| RuntimeError::TallyNotKept {

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 
 use singlet_face::{Face, shown_choices};
 use singlet_model::Model;
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{LetValue, Read};
 use singlet_plan::read::{ReadPlan, SelectionPlan, plan_read, plan_reversed, plan_selection, plan_text};
@@ -103,7 +103,7 @@ impl Prepared {
         let (Some(reverse), Some(reversed)) = (&self.forward.read.reverse, &self.reversed) else {
             return Ok(&self.forward);
         };
-        Ok(match holds(reverse, &scope)? {
+        Ok(match holds_condition(reverse, &scope)? {
             true => reversed,
             false => &self.forward,
         })

@@ -157,7 +157,7 @@ fn values_of(part: &PartValues) -> Vec<&Expr> {
 
 /// A range as DynamoDB's documents write it.
 pub fn range_text(range: &KeyRange) -> String {
-    let shown = json_text::of;
+    let shown = json_text::json_of;
     let partition = range.partition.iter();
     let partition = partition.map(|(name, value)| format!("{name} = {}", shown(value)));
     let sort = range.sort.iter().map(|(name, sort)| match sort {

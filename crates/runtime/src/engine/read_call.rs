@@ -21,7 +21,7 @@ use crate::error::RuntimeError;
 use crate::find::{FoundRows, Onward, Reading};
 use crate::read_on::{WholeRows, all_rows, first_rows, one_of_get, only_row, rows_of_get};
 use crate::scope::{Attributes, Scope};
-use crate::searched::highlights;
+use crate::searched::row_highlights;
 
 /// One read on its way.
 pub(super) struct ReadCall<'a> {
@@ -240,7 +240,7 @@ impl<'a> ReadCall<'a> {
             _ => self.with_each_row(parts, &found.rows).await?,
         };
         let marks = marked.map(|(matching, query)| {
-            let marks = found.rows.iter().map(|row| highlights(matching, &query, row));
+            let marks = found.rows.iter().map(|row| row_highlights(matching, &query, row));
             marks.collect::<Vec<Value>>()
         });
         let rows = found.rows.into_iter().map(|row| self.returned(row));
@@ -336,7 +336,7 @@ impl<'a> ReadCall<'a> {
             positions: positions.clone(),
             given: given + found.rows.len() as u64,
         };
-        self.engine.sealer.seal(&cursor, belongs).map(Some)
+        self.engine.sealer.seal_cursor(&cursor, belongs).map(Some)
     }
 
     /// The one row of a selection, if there is one.

@@ -65,7 +65,7 @@ impl ReadCall<'_> {
         {
             Keyed::Several => return Ok(None),
             Keyed::Nothing => None,
-            Keyed::Row(keyed) => match self.engine.store.get_at_once(keyed.lookup()) {
+            Keyed::Row(keyed) => match self.engine.store.get_at_once(keyed.item_lookup()) {
                 Some(Ok(mut answer)) => {
                     let row = keyed.of_answer(&mut answer)?;
                     self.consumed = answer.consumed;

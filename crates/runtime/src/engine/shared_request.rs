@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::model::{Entity, Read, Selection};
 use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Combination, Together, after};
@@ -175,7 +175,7 @@ impl<'a> ReadCall<'a> {
         if neighbours.descending {
             request.direction = Direction::Descending;
         }
-        let page = retry::retried(engine.bounds(), || engine.store.query(&request)).await?;
+        let page = retry::with_retries(engine.bounds(), || engine.store.query(&request)).await?;
         self.budget.take_page(&page)?;
         self.consumed += &page.consumed;
         Ok(Some(SharedItems {
@@ -267,7 +267,7 @@ impl SharedItems<'_> {
         let scope = reading.scope.with_row(&row);
         let meaning = reading.plan.queries.iter().flat_map(|query| &query.meaning);
         for condition in meaning.chain(reading.allow) {
-            if !holds(condition, &scope)? {
+            if !holds_condition(condition, &scope)? {
                 return Ok(None);
             }
         }

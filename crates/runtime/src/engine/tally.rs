@@ -76,8 +76,8 @@ async fn count_pages(
     let mut consumed = Consumed::default();
     for _ in 0..reading.bounds().rounds_max {
         reading.budget.check_time(reading.name, reading.bounds())?;
-        let turn = reading.budget.turn(reading.bounds()).await;
-        let page = retry::retried(reading.bounds(), || reading.store.query(&request)).await?;
+        let turn = reading.budget.next_turn(reading.bounds()).await;
+        let page = retry::with_retries(reading.bounds(), || reading.store.query(&request)).await?;
         drop(turn);
         reading.budget.take_page(&page)?;
         reading.budget.check_rows(reading.name, reading.bounds())?;

@@ -32,7 +32,7 @@ pub struct Watched {
     others: BTreeSet<EntityId>,
     /// Whether the answer may change without a change of any row.
     pub is_timed: bool,
-    /// What the answer depends on, where that is not the caller: whoever is admitted ([`Engine::admits`]) and has the same key is
+    /// What the answer depends on, where that is not the caller: whoever is admitted ([`Engine::admits_caller`]) and has the same key is
     /// answered the same.
     pub share_key: Option<String>,
 }
@@ -180,7 +180,7 @@ impl Watched {
                 && !conjunct
                     .any(|part| matches!(part.kind, ExprKind::Bound(_) | ExprKind::Row | ExprKind::Entity { .. }))
                 && !conjunct.attributes().into_iter().any(later)
-                && !conjunct.arguments().into_iter().any(unsent)
+                && !conjunct.mentioned_arguments().into_iter().any(unsent)
         };
         let mut decided_ones = filter.flat_map(Expr::conjuncts).filter(is_of_row);
         !decided_ones.any(|conjunct| matches!(decide_condition(conjunct, &scope), Ok(Some(false))))
@@ -246,7 +246,7 @@ fn expressions(read: &Read) -> impl Iterator<Item = &Expr> {
         LetValue::Read(selection) => selection.filter.as_ref(),
         LetValue::Value(value) => Some(value),
     });
-    let filters = read.selections().filter_map(|selection| selection.filter.as_ref());
+    let filters = read.all_selections().filter_map(|selection| selection.filter.as_ref());
     let allowed = read.with.iter().filter_map(|part| part.allow.as_ref());
     let returned: Vec<&Expr> = match &read.returns {
         Return::Usual | Return::Nothing => Vec::new(),
@@ -266,7 +266,7 @@ fn is_for_all(read: &Read) -> bool {
 }
 
 fn share_key(name: &str, args: &Attributes, request: &Request) -> String {
-    let args = json_text::of(&Value::M(args.clone()));
+    let args = json_text::json_of(&Value::M(args.clone()));
     format!("{name} {:?} {:?} {args}", request.limit, request.cursor)
 }
 

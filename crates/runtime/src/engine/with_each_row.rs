@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures_util::{StreamExt, TryStreamExt};
 use singlet_item::{Item, Value};
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::model::{SelectionKind, WithPart};
 use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 
@@ -103,7 +103,7 @@ impl<'a> ReadCall<'a> {
             return Ok(None);
         };
         for condition in query.meaning.iter().chain(&part.allow) {
-            if !holds(condition, &scope.with_row(&row))? {
+            if !holds_condition(condition, &scope.with_row(&row))? {
                 return Ok(None);
             }
         }

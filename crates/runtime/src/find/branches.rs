@@ -80,7 +80,7 @@ impl<'a> Reading<'a> {
             let mut streams = Vec::with_capacity(ranges.len());
             for range in ranges {
                 let mut stream = RangeRows::open(self.model, query, range, split.filter.clone());
-                stream.consistent(self.consistent && query.index.is_none());
+                stream.read_strongly(self.consistent && query.index.is_none());
                 match resumed.next() {
                     Some(RangePosition::After(key)) => stream.go_on_after(key),
                     Some(RangePosition::Done) => stream.end(),
@@ -111,7 +111,7 @@ impl<'a> Reading<'a> {
         for branch in &mut branches {
             for stream in &mut branch.streams {
                 // What is checked here drops rows, so that more are read than are wanted.
-                stream.select(branch.query, alone && branch.residue.is_empty());
+                stream.select_query(branch.query, alone && branch.residue.is_empty());
             }
         }
         Ok(branches)
@@ -152,14 +152,14 @@ pub(super) fn needs_page(branches: &[Branch<'_>]) -> bool {
 }
 
 pub(super) fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Attributes> {
-    branches.get_mut(branch)?.streams.get_mut(stream)?.take()
+    branches.get_mut(branch)?.streams.get_mut(stream)?.take_row()
 }
 
 /// Which ranges the branches read, in a number.
 fn identity(branches: &[Branch<'_>]) -> u64 {
     let mut hasher = crate::digest::Fnv::default();
     let streams = branches.iter().flat_map(|branch| &branch.streams);
-    streams.for_each(|stream| stream.identify(&mut hasher));
+    streams.for_each(|stream| stream.identify_range(&mut hasher));
     hasher.finish()
 }
 
@@ -168,7 +168,7 @@ pub(super) fn positions(branches: &[Branch<'_>]) -> Positions {
     let streams = branches.iter().flat_map(|branch| &branch.streams);
     let place = |stream: &RangeRows<'_>| match stream.is_done() {
         true => RangePosition::Done,
-        false => stream.position().map_or(RangePosition::Start, RangePosition::After),
+        false => stream.row_position().map_or(RangePosition::Start, RangePosition::After),
     };
     Positions {
         ranges: identity(branches),

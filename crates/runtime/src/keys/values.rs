@@ -114,8 +114,8 @@ fn values_of<'v>(
     Ok(match values {
         Values::One(_) | Values::Formed(_) => one_of(values, ty, scope)?.into_iter().collect(),
         Values::Each(list) => {
-            let element = list.ty.element().unwrap_or(ty);
-            let convert = |value: Value| Ok(Some(singlet_model::evaluate::convert(value, element, ty)?));
+            let element = list.ty.element_type().unwrap_or(ty);
+            let convert = |value: Value| Ok(Some(singlet_model::evaluate::convert_value(value, element, ty)?));
             each(list, *scope, &convert)?.into_iter().map(PartValue::from).collect()
         }
         Values::EachFormed(list) => {
@@ -141,7 +141,7 @@ fn values_of<'v>(
 pub(super) fn rounds_down(values: &Values, ty: &Type) -> bool {
     match values {
         Values::One(expr) => is_finer(&expr.ty, ty),
-        Values::Each(expr) => expr.ty.element().is_some_and(|element| is_finer(element, ty)),
+        Values::Each(expr) => expr.ty.element_type().is_some_and(|element| is_finer(element, ty)),
         _ => false,
     }
 }
@@ -295,7 +295,7 @@ pub(super) fn start_of(
         false => midnight.earlier(),
     };
     let millis = first.map(|first| first.timestamp().as_millisecond());
-    let instant = millis.ok().and_then(|millis| time::instant(millis, ty).ok());
+    let instant = millis.ok().and_then(|millis| time::instant_as(millis, ty).ok());
     Ok(instant.map_or(Start::Nowhere, |instant| Start::At(instant, divides)))
 }
 
@@ -361,6 +361,6 @@ fn cells<'v>(
     let (Some(center), Some(km)) = (center, km) else {
         return Ok(Some(Vec::new()));
     };
-    let cells = geo::cover(center, km, precision, scope.setting.bounds.ranges_max);
+    let cells = geo::cover_circle(center, km, precision, scope.setting.bounds.ranges_max);
     Ok(cells.map(|cells| cells.into_iter().map(PartValue::Formed).collect()))
 }

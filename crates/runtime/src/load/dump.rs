@@ -47,7 +47,7 @@ pub async fn dump_rows(engine: &Engine, now: i64, out: &mut (dyn Write + Send)) 
         ..ScanRequest::default()
     };
     loop {
-        let page = retry::retried(engine.bounds(), || engine.store().scan(&request))
+        let page = retry::with_retries(engine.bounds(), || engine.store().scan(&request))
             .await
             .map_err(RuntimeError::from)?;
         for item in page.items {
@@ -124,13 +124,13 @@ pub fn is_known(model: &Model, entity: &Entity, name: &str) -> bool {
 /// A row as a line `{"Entity": {…}}`, as [`load`](super) takes it: what is computed is left out, since loading computes it anew.
 pub fn row_line(entity: &Entity, row: &Attributes) -> Vec<u8> {
     let mut line = vec![b'{'];
-    json_text::string(&mut line, &entity.name);
+    json_text::write_string(&mut line, &entity.name);
     line.push(b':');
     let stated = row.iter().filter(|(name, _)| {
         let attribute = entity.attribute(name);
         attribute.is_some_and(|attribute| attribute.is.is_none() && attribute.alias.is_none())
     });
-    json_text::object(&mut line, stated.map(|(name, value)| (name.as_str(), value)));
+    json_text::write_object(&mut line, stated.map(|(name, value)| (name.as_str(), value)));
     line.extend_from_slice(b"}\n");
     line
 }

@@ -206,7 +206,7 @@ impl<'a> RowFilling<'a> {
         for (attribute, stated) in std::mem::take(&mut self.computed) {
             let computed = self.row.get(&attribute.name);
             if computed != Some(&stated) {
-                let shown = computed.map_or_else(|| "absent".to_owned(), values::json_text::of);
+                let shown = computed.map_or_else(|| "absent".to_owned(), values::json_text::json_of);
                 let reason = format!("this is computed, as {shown}; leave it out");
                 self.wrong(MisfitKind::Computed, &attribute.name, reason);
             }
@@ -241,15 +241,15 @@ fn relative(text: &str, ty: &Type, scope: Scope<'_>) -> Option<Result<Value, Eva
     let shift = |rest: &str| -> Option<Result<i64, EvaluateError>> {
         let duration = match rest.chars().next() {
             None => return Some(Ok(scope.now)),
-            Some('+') => values::duration(rest.get(1..)?)?,
-            Some('-') => values::duration(rest.get(1..)?)?.negated(),
+            Some('+') => values::parse_duration(rest.get(1..)?)?,
+            Some('-') => values::parse_duration(rest.get(1..)?)?.negated(),
             Some(_) => return None,
         };
         Some(time::shifted_millis(scope.now, duration, &scope.setting.zone))
     };
     if ty.is_instant() {
         let moved = shift(text.strip_prefix("now")?)?;
-        return Some(moved.and_then(|millis| time::instant(millis, ty)));
+        return Some(moved.and_then(|millis| time::instant_as(millis, ty)));
     }
     if *ty == Type::Date {
         let moved = shift(text.strip_prefix("today")?)?;

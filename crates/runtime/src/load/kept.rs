@@ -3,7 +3,7 @@
 use singlet_item::limits::{ITEM_SIZE_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use singlet_item::{Item, Value, item_size_bytes};
 use singlet_model::Model;
-use singlet_model::evaluate::{evaluate_as, holds};
+use singlet_model::evaluate::{evaluate_as, holds_condition};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::Entity;
 
@@ -164,7 +164,11 @@ fn named_rows<'m>(
             }
         }
         ExprKind::Conditional(test, then, otherwise) => {
-            let chosen = if holds(test, &scope)? { then } else { otherwise };
+            let chosen = if holds_condition(test, &scope)? {
+                then
+            } else {
+                otherwise
+            };
             named_rows(model, chosen, scope, found)?;
         }
         _ => {

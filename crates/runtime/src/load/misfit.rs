@@ -158,7 +158,7 @@ impl LoadError {
     }
 
     /// The lines that are wrong.
-    pub fn misfits(&self) -> &[Misfit] {
+    pub fn misfit_lines(&self) -> &[Misfit] {
         match self {
             LoadError::File { misfits, .. } => misfits,
             LoadError::Table { misfit, .. } => std::slice::from_ref(misfit),

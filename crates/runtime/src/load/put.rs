@@ -44,11 +44,11 @@ async fn put_batch(store: &Arc<dyn Store>, mut writes: Vec<BatchWrite>) -> Resul
             return Err(StoreError::new(ErrorKind::Throttled, left).into());
         }
         if attempt > 0 {
-            retry::pause(attempt).await;
+            retry::retry_pause(attempt).await;
         }
         let sent = writes.len();
         let request = BatchWriteRequest { writes };
-        let answer = retry::retried(&Bounds::USUAL, || store.batch_write(&request)).await?;
+        let answer = retry::with_retries(&Bounds::USUAL, || store.batch_write(&request)).await?;
         // A batch that takes something, though not all, is on its way; one that takes nothing is throttled.
         attempt = if answer.unprocessed.len() < sent {
             1

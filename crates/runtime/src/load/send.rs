@@ -58,7 +58,7 @@ pub(super) async fn send_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Res
             Ended::Done => return Ok(SentRow::Written(kept.len() as u64)),
             Ended::Failed(failed) => match look_at(loading, given, &actions, failed).await? {
                 Some(sent) => return Ok(sent),
-                None => retry::pause(attempt).await,
+                None => retry::retry_pause(attempt).await,
             },
         }
     }

@@ -71,8 +71,8 @@ fn unlike_source(
     value: Option<&Value>,
 ) -> Misfit {
     let name = loading.model().catalog.name(copy.entity);
-    let says = value.map_or_else(|| "absent".to_owned(), values::json_text::of);
-    let stated = values::json_text::of(stated);
+    let says = value.map_or_else(|| "absent".to_owned(), values::json_text::json_of);
+    let stated = values::json_text::json_of(stated);
     let reason = format!(
         "this copies `{}` of `{name}`, which is {says}, not {stated}",
         copy.attribute
@@ -172,7 +172,7 @@ pub(super) async fn item_at(loading: &Loading<'_>, key: Item) -> Result<Option<I
         projection: Default::default(),
     };
     Ok(
-        retry::retried(loading.engine.bounds(), || loading.store().get(&request))
+        retry::with_retries(loading.engine.bounds(), || loading.store().get(&request))
             .await?
             .item,
     )
@@ -206,7 +206,7 @@ pub(super) async fn open_version(
     let mut request = QueryRequest::new(model.table.name.clone(), KeyRange::partition(partition, value));
     request.consistent = true;
     loop {
-        let page = retry::retried(loading.engine.bounds(), || loading.store().query(&request)).await?;
+        let page = retry::with_retries(loading.engine.bounds(), || loading.store().query(&request)).await?;
         for item in page.items {
             if !range_rows::is_row_of(model, entity, &item) {
                 continue;

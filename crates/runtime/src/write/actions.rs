@@ -339,13 +339,13 @@ impl<'a> Attempt<'a> {
         row: &mut PartlyKnownRow<'_>,
         touched: &BTreeSet<&str>,
     ) -> Result<Vec<(&'e str, Option<Value>)>, AttemptStop> {
-        let choices = entry.choices();
+        let choices = entry.key_choices();
         let conditional = choices.iter().any(|choice| choice.when.is_some());
         let involved = choices.iter().any(|choice| {
             let parts = choice.keys.iter().flat_map(|key| &key.parts);
             let whens = choice.when.iter().flat_map(|when| when.attributes());
             parts
-                .map(|part| part.root())
+                .map(|part| part.root_attribute())
                 .chain(whens)
                 .any(|name| touched.contains(name))
         });
@@ -360,7 +360,11 @@ impl<'a> Attempt<'a> {
         let mut keys: Vec<(&'e str, Option<Value>)> = Vec::new();
         for template in choices.iter().flat_map(|choice| &choice.keys) {
             let own = entity.attribute(&template.attribute).is_some();
-            let follows = conditional || template.parts.iter().any(|part| touched.contains(part.root()));
+            let follows = conditional
+                || template
+                    .parts
+                    .iter()
+                    .any(|part| touched.contains(part.root_attribute()));
             let table_key = self
                 .operation
                 .model
@@ -371,7 +375,7 @@ impl<'a> Attempt<'a> {
             if own || !follows || table_key || keys.iter().any(|(name, _)| *name == template.attribute) {
                 continue;
             }
-            let current = chosen.and_then(|choice| choice.template(&template.attribute));
+            let current = chosen.and_then(|choice| choice.attribute_template(&template.attribute));
             let value = match current {
                 Some(current) => row::encode_key(entity, current, &lookup)?,
                 None => None,
@@ -402,7 +406,7 @@ impl<'a> Attempt<'a> {
                     mirror
                         .key_templates()
                         .flat_map(|key| &key.parts)
-                        .map(|part| part.root().to_owned()),
+                        .map(|part| part.root_attribute().to_owned()),
                 );
                 actions.push(WriteAction {
                     key: key_in(model, &mirror_item),
@@ -545,13 +549,13 @@ fn inputs(model: &singlet_model::Model, entity: &Entity, before: &Attributes, af
             row_of
                 .key_templates()
                 .flat_map(|key| &key.parts)
-                .map(|part| part.root())
+                .map(|part| part.root_attribute())
                 .collect(),
         );
-        for choice in row_of.index.iter().flat_map(|entry| entry.choices()) {
+        for choice in row_of.index.iter().flat_map(|entry| entry.key_choices()) {
             let whens: Vec<&str> = choice.when.iter().flat_map(|when| when.attributes()).collect();
             for key in &choice.keys {
-                let parts = key.parts.iter().map(|part| part.root());
+                let parts = key.parts.iter().map(|part| part.root_attribute());
                 follow(parts.chain(whens.iter().copied()).collect());
             }
         }

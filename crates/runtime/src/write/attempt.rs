@@ -355,7 +355,7 @@ impl<'a> Attempt<'a> {
             consistent: true,
             projection: Default::default(),
         };
-        let answer = retry::retried(self.operation.engine.bounds(), || {
+        let answer = retry::with_retries(self.operation.engine.bounds(), || {
             self.operation.engine.store().get(&request)
         })
         .await?;

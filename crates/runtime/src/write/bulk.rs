@@ -116,7 +116,7 @@ impl<'o> Bulk<'o> {
                     if tries as usize >= self.operation.engine.bounds().write_attempts_max {
                         return Err(RuntimeError::Conflict);
                     }
-                    retry::pause(tries).await;
+                    retry::retry_pause(tries).await;
                 }
                 stopped => return ended(stopped).map(|_| None),
             }
@@ -131,7 +131,7 @@ impl<'o> Bulk<'o> {
             consistent: true,
             projection: Default::default(),
         };
-        let answer = retry::retried(self.operation.engine.bounds(), || {
+        let answer = retry::with_retries(self.operation.engine.bounds(), || {
             self.operation.engine.store().get(&request)
         })
         .await?;
@@ -373,7 +373,7 @@ impl<'o> Bulk<'o> {
                     {
                         return Err(RuntimeError::Conflict);
                     }
-                    retry::pause(tries).await;
+                    retry::retry_pause(tries).await;
                 }
             }
         }
@@ -430,7 +430,7 @@ impl<'o> Bulk<'o> {
             condition: Some(self.is_ours()),
             return_old: false,
         };
-        let deleted = retry::retried(self.operation.engine.bounds(), || {
+        let deleted = retry::with_retries(self.operation.engine.bounds(), || {
             self.operation.engine.store().delete(&request)
         })
         .await;

@@ -203,7 +203,11 @@ impl<'a> Attempt<'a> {
                 continue;
             }
             let item = self.get(action.key.clone()).await?;
-            if action.checks.iter().any(|check| !check.condition.holds(item.as_ref())) {
+            if action
+                .checks
+                .iter()
+                .any(|check| !check.condition.holds_of(item.as_ref()))
+            {
                 failed.push((action, item));
             }
         }
@@ -302,7 +306,7 @@ impl<'a> Attempt<'a> {
         };
         // A row that is not there has no other version: what is missing is said by who needs it.
         if touched.is_read() {
-            let holds = touched.row().is_none() || wanted.is_some_and(|wanted| wanted.holds(touched.item()));
+            let holds = touched.row().is_none() || wanted.is_some_and(|wanted| wanted.holds_of(touched.item()));
             if holds {
                 return Ok(());
             }

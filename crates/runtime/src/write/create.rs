@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::expression::{Expr, ExprKind, Literal};
 use singlet_model::model::{Attribute, Entity, Step};
 use singlet_model::types::{EntityId, Type};
@@ -294,10 +294,12 @@ impl<'a> Attempt<'a> {
                 }
                 all
             }
-            ExprKind::Conditional(test, then, otherwise) => match holds(test, &Generating(self.scope(Some(row))))? {
-                true => self.named_rows(then, row)?,
-                false => self.named_rows(otherwise, row)?,
-            },
+            ExprKind::Conditional(test, then, otherwise) => {
+                match holds_condition(test, &Generating(self.scope(Some(row))))? {
+                    true => self.named_rows(then, row)?,
+                    false => self.named_rows(otherwise, row)?,
+                }
+            }
             // `absent` in one branch excludes nothing.
             ExprKind::Literal(Literal::Absent) => Vec::new(),
             _ => return Err(internal_mistake("what is excluded is no row")),

@@ -97,7 +97,7 @@ impl Engine {
             consistent: true,
             projection: Default::default(),
         };
-        let answer = retry::retried(self.bounds(), || self.store().get(&request)).await?;
+        let answer = retry::with_retries(self.bounds(), || self.store().get(&request)).await?;
         let Some(item) = answer.item.filter(|item| range_rows::is_row_of(model, entity, item)) else {
             return Ok(None);
         };
@@ -159,7 +159,7 @@ impl Engine {
                 Ok(_) => return Ok(()),
                 Err(AttemptStop::Failed(error)) => return Err(error),
                 Err(_) => {
-                    retry::pause(attempt).await;
+                    retry::retry_pause(attempt).await;
                     attempt += 1;
                 }
             }

@@ -33,7 +33,7 @@ pub(super) fn own_row_key(model: &Model, kind: &str, parts: &[&str]) -> Result<I
     let mut text = format!("${kind}");
     for part in parts {
         text.push(delimiter.character());
-        text.push_str(&delimiter.escaped(part));
+        text.push_str(&delimiter.escaped_text(part));
     }
     if text.len() > TEXT_BYTES_MAX {
         text = format!("${kind}{delimiter}{}", texts_hash(&[&text]));
@@ -200,7 +200,7 @@ fn key_of(
 pub(super) fn guard_owner(model: &Model, entity: &Entity, row: &Attributes) -> String {
     let delimiter = delimiter(model);
     let parts = identity_of(model, entity, row);
-    let escaped: Vec<String> = parts.iter().map(|part| delimiter.escaped(part)).collect();
+    let escaped: Vec<String> = parts.iter().map(|part| delimiter.escaped_text(part)).collect();
     escaped.join(&delimiter.to_string())
 }
 

@@ -61,7 +61,7 @@ impl<'a> Attempt<'a> {
         request.limit = u32::try_from(bounds.versions_per_call).ok();
         let mut closed: Option<Item> = None;
         for _ in 0..bounds.rounds_max {
-            let page = retry::retried(self.operation.engine.bounds(), || {
+            let page = retry::with_retries(self.operation.engine.bounds(), || {
                 self.operation.engine.store().query(&request)
             })
             .await?;
@@ -126,7 +126,7 @@ impl<'a> Attempt<'a> {
         };
         let at = last.map_or(now, |last| now.max(last.saturating_add(step)));
         let at = closed.map_or(at, |closed| at.max(closed.saturating_add(step)));
-        Ok(time::instant(at, ty)?)
+        Ok(time::instant_as(at, ty)?)
     }
 
     pub(crate) async fn create_version(

@@ -15,7 +15,8 @@ use jiff::tz::TimeZone;
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::{
-    Borrowed, Environment, EvaluateError, KeyValue, Look, convert, evaluate, evaluate_as, evaluate_bound, holds,
+    Borrowed, Environment, EvaluateError, KeyValue, Look, convert_value, evaluate, evaluate_as, evaluate_bound,
+    holds_condition,
 };
 use singlet_model::expression::{Expr, ExprKind, Word};
 use singlet_model::types::{EntityId, Type};
@@ -81,7 +82,7 @@ impl Looking<'_, '_> {
             let Some(value) = value.clone() else { continue };
             let attribute = entity.and_then(|entity| entity.attribute(name));
             let value = match attribute {
-                Some(attribute) => convert(value, ty, &attribute.ty)?,
+                Some(attribute) => convert_value(value, ty, &attribute.ty)?,
                 None => value,
             };
             known.insert((*name).to_owned(), value);
@@ -207,7 +208,7 @@ impl<'a> Attempt<'a> {
     }
 
     pub async fn holds(&mut self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, AttemptStop> {
-        self.looking(own, false, |names| holds(expr, names)).await
+        self.looking(own, false, |names| holds_condition(expr, names)).await
     }
 
     /// A value of the answer, which sees rows as they become.

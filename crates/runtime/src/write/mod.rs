@@ -40,7 +40,7 @@ use std::collections::HashSet;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::evaluate::{evaluate, holds_condition};
 use singlet_model::model::{IdempotencyNeed, Write};
 use singlet_plan::write::{Place, WritePlan};
 use singlet_store::Consumed;
@@ -264,7 +264,7 @@ impl<'a> WriteOperation<'a> {
         let nothing = Attributes::new();
         let requests = self.plan.allow.iter().filter(|clause| clause.place == Place::Request);
         for clause in requests {
-            if !holds(&clause.expr, &self.scope(&nothing))? {
+            if !holds_condition(&clause.expr, &self.scope(&nothing))? {
                 return Err(RuntimeError::not_admitted(&self.request.caller));
             }
         }
@@ -325,7 +325,7 @@ impl<'a> WriteOperation<'a> {
                     if tries as usize >= self.engine.bounds().write_attempts_max {
                         return Err(RuntimeError::Conflict);
                     }
-                    retry::pause(tries).await;
+                    retry::retry_pause(tries).await;
                 }
             }
         }

@@ -140,7 +140,7 @@ impl<'a> RequestRecord<'a> {
             consistent: true,
             projection: Default::default(),
         };
-        let answer = retry::retried(operation.engine.bounds(), || operation.engine.store().get(&request)).await?;
+        let answer = retry::with_retries(operation.engine.bounds(), || operation.engine.store().get(&request)).await?;
         *consumed += &answer.consumed;
         let Some(item) = answer.item.filter(|item| !has_expired(operation, item)) else {
             return Ok(None);
@@ -300,7 +300,7 @@ fn expiry_name(model: &Model) -> &str {
 /// What a request asks for: the operation and everything that was sent.
 fn request_hash(operation: &WriteOperation<'_>) -> String {
     let sent = Value::M(operation.request.args.clone());
-    texts_hash(&[&operation.write.name, &values::json_text::of(&sent)])
+    texts_hash(&[&operation.write.name, &values::json_text::json_of(&sent)])
 }
 
 /// Attributes of a record that have a default, such as when it was made.

@@ -124,7 +124,7 @@ pub(super) fn failed_checks<'c, 'a>(
     checks: &'c [RowCheck<'a>],
     old: Option<&'c Item>,
 ) -> impl Iterator<Item = FailedCheck<'c, 'a>> {
-    let failed = checks.iter().filter(move |check| !check.condition.holds(old));
+    let failed = checks.iter().filter(move |check| !check.condition.holds_of(old));
     failed.map(move |check| FailedCheck {
         order: check.order,
         denial: &check.denial,

@@ -128,7 +128,7 @@ impl<'a> SentChecks<'a> {
         let failed = move |(order, denial, own): &'c (u32, Denial<'a>, usize)| {
             let (own, others) = left.split_at_checked(*own).unwrap_or((left, &[]));
             left = others;
-            let holds = own.iter().all(|condition| condition.holds(old));
+            let holds = own.iter().all(|condition| condition.holds_of(old));
             (!holds).then_some(FailedCheck {
                 order: *order,
                 denial,
@@ -213,7 +213,7 @@ async fn transaction(
         // be with the first sending itself: evaluated anew, with new ids and another token, the operation could happen twice.
         let same_again = error.is_unavailable() || is_throttled(&error) || (unknown && error.is_conflict());
         if same_again && (attempt as usize) < operation.engine.bounds().call_attempts_max {
-            retry::pause(attempt).await;
+            retry::retry_pause(attempt).await;
             continue;
         }
         return Err(match error.kind() {
@@ -295,7 +295,7 @@ async fn single(
             _ if unknown && !error.is_unavailable() => return Err(AttemptStop::Failed(unknown_outcome().into())),
             _ => return Err(failed_for_good(error)),
         }
-        retry::pause(attempt).await;
+        retry::retry_pause(attempt).await;
     }
 }
 
@@ -399,7 +399,9 @@ mod tests {
             .collect();
         let (condition, sent) = SentChecks::of(checks);
         assert_eq!(
-            condition.as_ref().is_none_or(|condition| condition.holds(Some(&item))),
+            condition
+                .as_ref()
+                .is_none_or(|condition| condition.holds_of(Some(&item))),
             expected.is_empty()
         );
         let failed: Vec<u32> = sent

@@ -99,7 +99,7 @@ impl<'a> Attempt<'a> {
 
     /// An element of a list, with its row where it is one.
     pub fn element_of(&mut self, list: &Expr, value: Value) -> Result<Element, AttemptStop> {
-        let row = match (list.ty.element(), &value) {
+        let row = match (list.ty.element_type(), &value) {
             (Some(Type::Row(entity)), Value::M(row)) => {
                 let entity = self.entity(*entity)?;
                 let at = self.touch(entity, row.clone())?;

@@ -5,7 +5,7 @@
 //! of the change, and stays so.
 
 use singlet_item::{Item, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{evaluate, evaluate_as, holds_condition};
 use singlet_model::expression::Word;
 use singlet_model::model::{Tick, Trigger, TriggerEvent, Write};
 use singlet_plan::write::WritePlan;
@@ -155,7 +155,7 @@ impl Engine {
             return Ok(happened);
         };
         let (nothing, nobody, words) = (Attributes::new(), Caller::anonymous(), words_of(change));
-        Ok(holds(when, &self.change_scope(&nothing, &nobody, &words))?)
+        Ok(holds_condition(when, &self.change_scope(&nothing, &nobody, &words))?)
     }
 
     /// The names of a change alone: it knows no instant.

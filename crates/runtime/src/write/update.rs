@@ -5,7 +5,7 @@ use std::sync::Arc;
 use singlet_item::{Number, Value};
 use singlet_model::model::{Entity, Step};
 use singlet_model::types::Type;
-use singlet_plan::write::{Change as Planned, DefaultRefusal, StepPlan, holder_key, holders, old_values_needed};
+use singlet_plan::write::{Change as Planned, DefaultRefusal, StepPlan, copy_holders, holder_key, old_values_needed};
 use singlet_store::{Comparison, Condition, Operand, Path};
 
 use super::attempt::Attempt;
@@ -160,7 +160,7 @@ impl<'a> Attempt<'a> {
         after: &Attributes,
     ) -> Result<(), AttemptStop> {
         let model = self.operation.model;
-        for (holder, name, copy) in holders(model, entity) {
+        for (holder, name, copy) in copy_holders(model, entity) {
             // A step before this one may have changed what this one changes back.
             let stays = before.get(&copy.attribute) == after.get(&copy.attribute);
             if stays && !self.follows_already(holder, name) {

@@ -57,7 +57,7 @@ async fn a_copy_unlike_its_source_is_found() {
     let mut ticket = of_kind(&engine, "Ticket").await.remove(0);
     ticket.insert("by".to_owned(), "Eve".into());
     put(&engine, ticket).await;
-    assert_eq!(audited(&engine, AuditDepth::Rows).await.misfits(), 0);
+    assert_eq!(audited(&engine, AuditDepth::Rows).await.misfit_count(), 0);
     let audit = audited(&engine, AuditDepth::Whole).await;
     assert_eq!(audit.counts.into_iter().collect::<Vec<_>>(), [(FindingGroup::Copy, 1)]);
     assert!(audit.first[0].reason.contains("`by` is \"Eve\""), "{}", audit.first[0]);
@@ -77,7 +77,7 @@ async fn guards_and_mirrors_of_nobody_are_found() {
     let wanted = [(FindingGroup::StrayMirror, 2), (FindingGroup::StrayGuard, 2)];
     assert_eq!(found, wanted, "{:?}", audit.first);
     // Whoever takes the table over looks at rows alone.
-    assert_eq!(audited(&engine, AuditDepth::Rows).await.misfits(), 0);
+    assert_eq!(audited(&engine, AuditDepth::Rows).await.misfit_count(), 0);
 }
 
 /// A row that expires ends in the same second as its mirrors and guards, so that a sweep takes them all.
@@ -109,6 +109,6 @@ async fn what_expires_is_swept_with_its_mirrors_and_guards() {
     for kind in ["Agent", "$unique", "Ticket", "Board"] {
         assert_eq!(of_kind(&engine, kind).await.len(), 1, "{kind}");
     }
-    assert_eq!(audited(&engine, AuditDepth::Whole).await.misfits(), 0);
-    assert!(embedded.inspect().unwrap().flaws.is_empty());
+    assert_eq!(audited(&engine, AuditDepth::Whole).await.misfit_count(), 0);
+    assert!(embedded.inspect_rows().unwrap().flaws.is_empty());
 }

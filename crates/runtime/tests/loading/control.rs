@@ -150,7 +150,7 @@ async fn a_table_is_adopted_only_where_its_rows_fit() {
 async fn a_table_of_before_is_adopted_where_nobody_else_is_and_reading_writes_nothing() {
     let store = memory();
     let engine = engine_on(MODEL, &store);
-    store.create_table(&table::spec(engine.model())).await.unwrap();
+    store.create_table(&table::table_spec(engine.model())).await.unwrap();
     load(&engine, ADA).await.unwrap();
     assert_eq!(open(MODEL, &store, TableUse::Reading).await, Ok(TableState::Unknown));
     assert_eq!(control_rows(&store, "Probe").await, Vec::<String>::new());
@@ -206,7 +206,7 @@ async fn in_company_a_model_must_be_read_by_those_that_run() {
 async fn what_was_begun_and_not_ended_is_ended_at_the_next_opening() {
     let store = memory();
     let engine = engine_on(MODEL, &store);
-    store.create_table(&table::spec(engine.model())).await.unwrap();
+    store.create_table(&table::table_spec(engine.model())).await.unwrap();
     assert_eq!(open(MODEL, &store, TableUse::Writing).await, Ok(TableState::Adopted(0)));
     let request = ScanRequest {
         table: "Probe".to_owned(),

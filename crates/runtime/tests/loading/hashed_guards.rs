@@ -114,7 +114,7 @@ async fn every_table_has_a_key_of_its_own_and_rows_go_from_one_to_another() {
 #[tokio::test]
 async fn a_table_of_before_keeps_its_values_as_they_are() {
     let store = memory();
-    store.create_table(&table::spec(&model(MODEL))).await.unwrap();
+    store.create_table(&table::table_spec(&model(MODEL))).await.unwrap();
     let before = engine_on(MODEL, &store);
     load(&before, ADA).await.unwrap();
     assert_eq!(open(&store, TableUse::Writing).await.unwrap(), TableState::Adopted(1));
@@ -129,7 +129,7 @@ async fn a_table_of_before_keeps_its_values_as_they_are() {
 #[tokio::test]
 async fn an_empty_table_that_somebody_else_made_gets_a_key_when_it_is_adopted() {
     let store = memory();
-    store.create_table(&table::spec(&model(MODEL))).await.unwrap();
+    store.create_table(&table::table_spec(&model(MODEL))).await.unwrap();
     let shared = |used_for| singlet_runtime::TableOpening {
         company: singlet_face::Company::Shared,
         ..opening(used_for)
@@ -208,7 +208,7 @@ async fn of_many_who_make_a_table_at_once_all_have_one_key() {
 #[tokio::test]
 async fn a_table_that_was_made_by_half_gets_its_key_at_the_next_opening() {
     let store = memory();
-    store.create_table(&table::spec(&model(MODEL))).await.unwrap();
+    store.create_table(&table::table_spec(&model(MODEL))).await.unwrap();
     assert_eq!(open(&store, TableUse::Writing).await.unwrap(), TableState::Adopted(0));
     assert!(stored_key(&store).await.is_some());
 }

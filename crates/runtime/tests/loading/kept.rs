@@ -132,7 +132,7 @@ async fn several_lines_that_are_wrong_are_all_said_within_the_bound() {
         .map(|at| format!("{{\"Agent\": {{\"id\": \"{at}\", \"email\": \"a@x\"}}}}"))
         .collect();
     let error = load(&engine, &lines.join("\n")).await.unwrap_err();
-    assert_eq!(error.misfits().len(), 20);
+    assert_eq!(error.misfit_lines().len(), 20);
     assert!(error.to_string().ends_with("there are more"));
     let options = LoadOptions {
         bounds: LoadBounds {
@@ -142,7 +142,7 @@ async fn several_lines_that_are_wrong_are_all_said_within_the_bound() {
         ..LoadOptions::at(NOW)
     };
     let error = load_with(&engine, &lines.join("\n"), &options).await.unwrap_err();
-    assert_eq!(error.misfits().len(), 30);
+    assert_eq!(error.misfit_lines().len(), 30);
     assert!(!error.to_string().ends_with("there are more"));
 }
 

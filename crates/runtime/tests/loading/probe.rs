@@ -97,7 +97,7 @@ reads:
 "##;
 
 pub fn model(text: &str) -> Arc<Model> {
-    let loaded = singlet_model::load(&Source::new("probe.yaml", text));
+    let loaded = singlet_model::load_source(&Source::new("probe.yaml", text));
     let errors: Vec<String> = loaded.diagnostics.iter().map(|found| found.message.clone()).collect();
     let sound = !loaded.diagnostics.has_errors();
     Arc::new(loaded.model.filter(|_| sound).unwrap_or_else(|| panic!("{errors:?}")))

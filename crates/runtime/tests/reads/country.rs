@@ -157,9 +157,9 @@ async fn codes_resolve_past_rows_that_are_newer_and_not_current() {
         .page("countryByAlpha2", &[("alpha2", "XA")], &reader(), 1, None)
         .await
         .unwrap();
-    println!("61 versions: {} read units", newest.consumed.total().read);
+    println!("61 versions: {} read units", newest.consumed.total_units().read);
     assert!(
-        newest.consumed.total().read <= singlet_item::capacity::ReadUnits::new(1),
+        newest.consumed.total_units().read <= singlet_item::capacity::ReadUnits::new(1),
         "only the newest version is read"
     );
     refuses!(

@@ -15,7 +15,10 @@ async fn every_read(system: &System, caller: &Caller, calls: &[(&str, Args<'_>)]
     for (read, args) in calls {
         let answer = system.page(read, args, caller, 20, None).await;
         let answer = answer.unwrap_or_else(|error| panic!("{read} {args:?}: {error}"));
-        assert!(answer.consumed.total().read > ReadUnits::ZERO, "{read} cost nothing");
+        assert!(
+            answer.consumed.total_units().read > ReadUnits::ZERO,
+            "{read} cost nothing"
+        );
     }
     let called: BTreeSet<&str> = calls.iter().map(|(read, _)| *read).collect();
     let reads = system.engine.model().reads.iter();

@@ -55,7 +55,7 @@ pub async fn recorded<T>(running: impl Future<Output = T>) -> (T, Vec<Recorded>)
 }
 
 fn record(asked: Asked, read: usize, consumed: &Consumed) {
-    let consumed = consumed.total().read;
+    let consumed = consumed.total_units().read;
     // What loads the sample is not of interest.
     let _ = CALLS.try_with(|calls| calls.borrow_mut().push(Recorded { asked, consumed, read }));
 }

@@ -71,9 +71,9 @@ impl System {
     /// A model on a table of its own, with rows.
     pub async fn of(model: &str, sample: &str) -> System {
         let model = model_of(model);
-        let recorder = Arc::new(Recorder::new(place::store().await, table::spec(&model)));
+        let recorder = Arc::new(Recorder::new(place::store().await, table::table_spec(&model)));
         let store: Arc<dyn Store> = Arc::clone(&recorder) as Arc<dyn Store>;
-        store.create_table(&table::spec(&model)).await.unwrap();
+        store.create_table(&table::table_spec(&model)).await.unwrap();
         let mut system = System {
             engine: Engine::open(model, store, Attributes::new(), [1; 32]),
             recorder,
@@ -195,7 +195,10 @@ impl System {
             .find(|known| known.name == read)
             .unwrap();
         let value = |(name, text): &(&str, &str)| {
-            let ty = &declared.arg(name).unwrap_or_else(|| panic!("{read} has no {name}")).ty;
+            let ty = &declared
+                .argument_named(name)
+                .unwrap_or_else(|| panic!("{read} has no {name}"))
+                .ty;
             ((*name).to_owned(), values::from_text(text, ty).unwrap())
         };
         args.iter().map(value).collect()
@@ -269,14 +272,14 @@ impl System {
                 predicted += call.consumed;
                 continue;
             };
-            let units = cost.units(bytes);
+            let units = cost.request_units(bytes);
             let free = place::EMPTY_PAGES_MAY_BE_FREE && call.consumed == ReadUnits::ZERO && call.is_empty();
             assert!(units == call.consumed || free, "{read}: {units} predicted, {call:?}");
             predicted += if free { ReadUnits::ZERO } else { units };
         }
         assert_eq!(
             predicted,
-            answer.consumed.total().read,
+            answer.consumed.total_units().read,
             "{read}: predicted, and measured"
         );
         self.check_count(read, request, combination, calls.len() as u64);
@@ -317,7 +320,7 @@ impl System {
                 page.len()
             );
             rows.extend(page);
-            cost += answer.consumed.total().read;
+            cost += answer.consumed.total_units().read;
             cursor = answer.next;
             if cursor.is_none() {
                 return (rows, cost);
@@ -328,7 +331,7 @@ impl System {
     /// The answer of a `get`; it must have cost something.
     pub async fn one(&self, read: &str, args: &[(&str, &str)], caller: &Caller) -> Json {
         let answer = self.page(read, args, caller, 20, None).await.unwrap();
-        let cost = answer.consumed.total().read;
+        let cost = answer.consumed.total_units().read;
         assert!(cost > ReadUnits::ZERO, "{read} cost nothing");
         println!("{read} {args:?}: {cost} read units");
         assert_eq!(answer.next, None);
@@ -373,7 +376,7 @@ impl System {
 /// A model whose table has a name that no other test's has.
 pub fn model_of(text: &str) -> Arc<Model> {
     static TABLES: AtomicUsize = AtomicUsize::new(0);
-    let loaded = singlet_model::load(&Source::new("model.yaml", text));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let mut model = loaded.model.unwrap();
     let at = TABLES.fetch_add(1, Ordering::Relaxed);

@@ -212,9 +212,9 @@ async fn a_model_with_errors_is_not_opened() {
     let system = System::open("todo").await;
     let store = || system.engine.store().clone();
     let text = "singlet: 1\nname: x\ntable: {name: xxx, key: {partition: PK}}\nentities:\n  A: {attributes: {a: sring}, key: {PK: \"{a}\"}}\n";
-    let error = Engine::load(&Source::new("x.yaml", text), store(), Default::default()).unwrap_err();
+    let error = Engine::load_source(&Source::new("x.yaml", text), store(), Default::default()).unwrap_err();
     assert!(error.to_string().starts_with("x.yaml:5:"), "{error}");
-    let nothing = Engine::load(&Source::new("x.yaml", ""), store(), Default::default());
+    let nothing = Engine::load_source(&Source::new("x.yaml", ""), store(), Default::default());
     assert!(!nothing.unwrap_err().errors.is_empty());
 }
 

@@ -279,8 +279,8 @@ async fn a_counter_alone_is_added_to_without_reading() {
     let request = system.request("touch", &user("ada"), &json!({"id": "a"}));
     let written = system.send("touch", &request).await.unwrap();
     assert_eq!(written.status, 204);
-    assert_eq!(written.consumed.total().read.halves(), 0);
-    assert_eq!(written.consumed.total().write.get(), 1);
+    assert_eq!(written.consumed.total_units().read.half_count(), 0);
+    assert_eq!(written.consumed.total_units().write.get(), 1);
     assert_eq!(system.attribute("ACCOUNT#a | ACCOUNT", "seen").await, Some(json!(1)));
     assert_eq!(
         system.write("touch", &user("ada"), json!({"id": "x"})).await,

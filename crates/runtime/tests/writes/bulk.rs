@@ -370,8 +370,8 @@ async fn entry_ids(system: &System) -> Vec<String> {
 /// The write units and the read units that a write takes.
 async fn units(system: &System, write: &str, args: Json) -> (u64, f64) {
     let request = system.request(write, &user("ada"), &args);
-    let consumed = system.send(write, &request).await.unwrap().consumed.total();
-    (consumed.write.get(), consumed.read.halves() as f64 / 2.0)
+    let consumed = system.send(write, &request).await.unwrap().consumed.total_units();
+    (consumed.write.get(), consumed.read.half_count() as f64 / 2.0)
 }
 
 #[tokio::test]

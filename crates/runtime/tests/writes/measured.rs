@@ -62,7 +62,7 @@ impl Measured {
             for (before, after) in before.iter().zip(&after) {
                 units += index_units(&spec, index, before.as_ref(), after.as_ref());
             }
-            let reported = answer.consumed.index(&spec.name, &index.name).write;
+            let reported = answer.consumed.index_units(&spec.name, &index.name).write;
             assert_eq!(units, reported, "{} of {keys:?}", index.name);
         }
         let mut units = WriteUnits::ZERO;
@@ -115,7 +115,7 @@ fn index_units(spec: &TableSpec, index: &IndexSpec, before: Option<&Item>, after
     };
     let keys: Vec<&str> = names(&index.key).collect();
     let (before, after) = (entry(before), entry(after));
-    IndexWrite::between(before.as_ref(), after.as_ref(), &keys).units()
+    IndexWrite::between_items(before.as_ref(), after.as_ref(), &keys).write_units()
 }
 
 #[async_trait]

@@ -296,13 +296,13 @@ async fn a_transaction_holds_what_its_bound_says() {
     let request = system.request("copyAll", &anybody(), &json!({"lines": lines}));
     let written = system.send("copyAll", &request).await.unwrap();
     // Each row and each source is an item of 2 units; the record of a request with a key is one more.
-    assert_eq!(written.consumed.total().write.get(), 2 * 98);
+    assert_eq!(written.consumed.total_units().write.get(), 2 * 98);
     assert_eq!(bound(&system, "copyAll"), 99);
     let ids: Vec<String> = (0..33).map(|n| format!("d{n}")).collect();
     done(&system, "docs", json!({"ids": ids, "owner": "ada"})).await;
     let request = system.request("give", &anybody(), &json!({"ids": ids, "owner": "bob"}));
     let written = system.send("give", &request).await.unwrap();
-    assert_eq!(written.consumed.total().write.get(), 2 * 99);
+    assert_eq!(written.consumed.total_units().write.get(), 2 * 99);
     assert_eq!(bound(&system, "give"), 100);
 }
 
@@ -310,7 +310,7 @@ async fn a_transaction_holds_what_its_bound_says() {
 fn one_row_past_the_bound_is_refused_by_the_checker() {
     let findings = |text: &str| -> Vec<String> {
         let source = Source::new("said.yaml", text.to_owned());
-        let found = singlet_lint::check(singlet_model::load(&source));
+        let found = singlet_lint::check_design(singlet_model::load_source(&source));
         let errors = found.iter().filter(|finding| finding.rule.code == "W012");
         errors.map(|finding| finding.message.clone()).collect()
     };

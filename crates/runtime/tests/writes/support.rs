@@ -76,12 +76,12 @@ impl System {
     }
 
     async fn open(name: &str, text: &str, store: Arc<dyn Store>, suffix: &str) -> System {
-        let loaded = singlet_model::load(&Source::new(name, text.to_owned()));
+        let loaded = singlet_model::load_source(&Source::new(name, text.to_owned()));
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
         let mut model = loaded.model.unwrap();
         model.table.name.push_str(suffix);
         let model = Arc::new(model);
-        if let Err(error) = store.create_table(&table::spec(&model)).await {
+        if let Err(error) = store.create_table(&table::table_spec(&model)).await {
             assert!(error.is_in_use(), "{error}");
         }
         System {
@@ -146,7 +146,7 @@ impl System {
         let at = at.unwrap();
         let cost = &self.costs[at];
         let bulk = self.engine.model().writes[at].bulk;
-        let units = written.consumed.total().write.get();
+        let units = written.consumed.total_units().write.get();
         // What a bulk operation does at least depends on how many rows there are.
         let least = if bulk { 0 } else { cost.least };
         assert!(

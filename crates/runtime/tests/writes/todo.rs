@@ -123,8 +123,8 @@ async fn a_patch_keeps_clears_and_moves_index_keys_without_reading() {
     let written = system.send("updateTask", &request).await.unwrap();
     assert_eq!(written.status, 200);
     assert_eq!(written.version, Some(number(2)));
-    let read = written.consumed.total().read;
-    assert_eq!(read.halves(), 0, "nothing is read");
+    let read = written.consumed.total_units().read;
+    assert_eq!(read.half_count(), 0, "nothing is read");
     assert_eq!(system.attribute(&key, "GSI2SK").await, None);
     assert_eq!(system.attribute(&key, "due_date").await, None);
     assert_eq!(

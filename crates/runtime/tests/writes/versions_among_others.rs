@@ -28,7 +28,7 @@ writes:
 
 #[tokio::test]
 async fn it_is_looked_for_only_so_far() {
-    let loaded = singlet_model::load(&Source::new("rates.yaml", RATES));
+    let loaded = singlet_model::load_source(&Source::new("rates.yaml", RATES));
     let model = Arc::new(loaded.model.filter(|_| !loaded.diagnostics.has_errors()).unwrap());
     let store = Arc::new(EmbeddedStore::memory().unwrap());
     let engine = |rounds_max| {

@@ -54,7 +54,7 @@ impl ScenarioReader<'_> {
                 let texts = nodes.iter().map(|node| node.str().unwrap_or_default());
                 let elements: Result<Vec<Value>, Invalid> =
                     texts.map(|text| values::from_text(text, element)).collect();
-                elements.and_then(|elements| values::checked(&Value::L(elements), &ty))
+                elements.and_then(|elements| values::checked_value(&Value::L(elements), &ty))
             }
             (_, Node::Scalar(text)) => claim_from_text(&text.text, &ty),
             _ => {

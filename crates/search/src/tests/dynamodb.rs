@@ -92,7 +92,7 @@ async fn words_of_a_table_in_dynamodb_are_found() {
     let settings = Settings {
         attempt_timeout: TOLD_MAX,
         operation_timeout: 2 * TOLD_MAX,
-        ..Settings::local(&endpoint.url)
+        ..Settings::local_endpoint(&endpoint.url)
     };
     let store: Arc<dyn Store> = Arc::new(DynamoDbStore::connect(&settings).await.unwrap());
     let mut bench = Bench::on(store, MODEL).await;
@@ -107,7 +107,7 @@ async fn words_of_a_table_in_dynamodb_are_found() {
         // Each time as another process, which goes on with the index in the folder.
         let (model, source) = (Arc::clone(bench.engine.model()), bench.source());
         let mut follower = SearchFollower::new(IndexPlace::Folder(folder.clone()), model, source, LATE_MILLIS);
-        bench.engine.search_by(follower.served());
+        bench.engine.search_by(follower.served_index());
         let first = follower.follow_page(&|| bench.millis()).await.unwrap();
         assert_eq!(first.is_snapshot, round == 1);
         for at in 0..10 {

@@ -144,7 +144,7 @@ async fn hold_against_all_rows(model: &str, rounds: usize, seed: u64) {
     let mut bench = Bench::of_model(model).await;
     let mut rng = Rng::with_seed(seed);
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     let callers = [
         caller("ada", "user"),
         caller("bob", "user"),
@@ -187,7 +187,7 @@ async fn an_index_that_is_behind_shows_nothing_that_is_not_so() {
     let mut bench = Bench::new().await;
     let mut rng = Rng::with_seed(5);
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     let callers = [
         caller("ada", "user"),
         caller("bob", "user"),
@@ -235,7 +235,7 @@ async fn the_best_match_comes_first_and_ties_by_key() {
         bench.put("ada", id, titled(title), None).await;
     }
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     bench.follow(&mut follower).await;
     let ada = Caller::with_id("ada");
     let ids = |found: Vec<(String, String)>| found.into_iter().map(|(_, id)| id).collect::<Vec<_>>();
@@ -265,7 +265,7 @@ async fn what_others_have_does_not_change_the_order_of_a_callers_rows() {
             bench.put("bob", &at.to_string(), titled(title), None).await;
         }
         let mut follower = bench.follower(IndexPlace::Memory);
-        bench.engine.search_by(follower.served());
+        bench.engine.search_by(follower.served_index());
         bench.follow(&mut follower).await;
         bench.found("mine", &Caller::with_id("ada"), "apple pear ", 5).await
     };
@@ -283,7 +283,7 @@ async fn pages_hold_while_rows_come_and_go() {
         bench.put("ada", &format!("n{at:02}"), titled(&title), None).await;
     }
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     bench.follow(&mut follower).await;
     let stays: BTreeSet<String> = (0..40).map(|at| format!("n{at:02}")).collect();
     let mut seen = Vec::new();
@@ -339,7 +339,7 @@ async fn a_word_is_found_in_any_form_and_the_form_that_is_typed_may_be_whole() {
         bench.put("ada", id, titled(title), None).await;
     }
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     bench.follow(&mut follower).await;
     let ada = Caller::with_id("ada");
     let ids = |found: Vec<(String, String)>| found.into_iter().map(|(_, id)| id).collect::<BTreeSet<_>>();
@@ -357,7 +357,7 @@ async fn marks_are_pieces_of_the_text() {
     let mut bench = Bench::new().await;
     bench.put("ada", "1", titled("<b>Żółw</b> & milk"), None).await;
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     bench.follow(&mut follower).await;
     let request = Request {
         args: Attributes::from([("q".to_owned(), text("mil zolw"))]),
@@ -427,7 +427,7 @@ async fn another_model_or_another_table_makes_the_index_anew() {
     let mut other = Bench::new().await;
     other.put("ada", "2", titled("bread"), None).await;
     let mut follower = other.follower(IndexPlace::Folder(place.clone()));
-    other.engine.search_by(follower.served());
+    other.engine.search_by(follower.served_index());
     other.follow(&mut follower).await;
     let ada = Caller::with_id("ada");
     assert_eq!(other.found("mine", &ada, "bread", 5).await.len(), 1);

@@ -192,7 +192,7 @@ async fn live_and_die(files_steps: i64, source_steps: i64) -> bool {
     assert!(ended.is_ok() || is_killed, "{ended:?}");
     drop(first);
     let mut next = bench.follower(place(&Steps::new(i64::MAX)));
-    bench.engine.search_by(next.served());
+    bench.engine.search_by(next.served_index());
     let titled_last = titled("milk last");
     bench.put("ada", "last", titled_last, None).await;
     bench.follow(&mut next).await;
@@ -204,7 +204,7 @@ async fn live_and_die(files_steps: i64, source_steps: i64) -> bool {
         after: None,
         most: 1_000,
     };
-    let hits = next.served().search(request).await.unwrap().hits;
+    let hits = next.served_index().search(request).await.unwrap().hits;
     assert_eq!(
         hits.len(),
         bench.notes.len(),

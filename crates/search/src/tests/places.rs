@@ -144,7 +144,7 @@ async fn what_is_found_near_a_place_is_what_going_through_all_rows_gives_in_thei
     let mut bench = Bench::of_model(MODEL).await;
     let mut rng = Rng::with_seed(21);
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     let mut rows: BTreeMap<String, Attributes> = BTreeMap::new();
     let mut found_some = 0;
     for round in 0..40 {
@@ -214,7 +214,7 @@ async fn what_is_found_near_a_place_is_what_going_through_all_rows_gives_in_thei
 async fn a_row_that_moved_since_is_where_it_is() {
     let mut bench = Bench::of_model(MODEL).await;
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     let row = |lat: f64| {
         let place = value_of(Place { lat, lon: 21.0 });
         Attributes::from([("title".to_owned(), text("milk")), ("from".to_owned(), place)])

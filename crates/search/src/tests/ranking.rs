@@ -70,7 +70,7 @@ async fn rows_come_in_the_order_that_their_words_give_whatever_beginning_is_type
     let mut bench = Bench::new().await;
     let mut rng = Rng::with_seed(9);
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     let mut rows = Vec::new();
     for at in 0..120 {
         let words: Vec<&str> = (0..rng.usize(1..9)).map(|_| WORDS[rng.usize(0..WORDS.len())]).collect();
@@ -157,7 +157,7 @@ async fn an_index_of_before_is_made_anew() {
             0,
         );
         assert!(follower.follow_page(&|| bench.millis()).await.unwrap().is_snapshot);
-        bench.engine.search_by(follower.served());
+        bench.engine.search_by(follower.served_index());
         bench.follow(&mut follower).await;
         assert_eq!(bench.found("seen", &caller("root", "admin"), "mi", 5).await.len(), 1);
     }

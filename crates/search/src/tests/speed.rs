@@ -34,7 +34,7 @@ async fn speed_of_searches() {
             .await;
     }
     let mut follower = bench.follower(IndexPlace::Memory);
-    bench.engine.search_by(follower.served());
+    bench.engine.search_by(follower.served_index());
     let began = Instant::now();
     bench.follow(&mut follower).await;
     println!("{rows} rows into the index: {:?}", began.elapsed());

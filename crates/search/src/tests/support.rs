@@ -87,7 +87,7 @@ pub(crate) fn model_in(language: &str) -> String {
 pub(crate) const HOUR_MILLIS: i64 = 3_600_000;
 
 pub fn model_of(text: &str) -> Arc<Model> {
-    let loaded = singlet_model::load(&Source::new("model.yaml", text.to_owned()));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", text.to_owned()));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     Arc::new(loaded.model.unwrap())
 }
@@ -137,7 +137,7 @@ impl Bench {
 
     pub async fn on(store: Arc<dyn Store>, model: &str) -> Self {
         let model = model_of(model);
-        store.create_table(&table::spec(&model)).await.unwrap();
+        store.create_table(&table::table_spec(&model)).await.unwrap();
         Bench {
             engine: Arc::new(Engine::open(model, store, Attributes::new(), [7; 32])),
             notes: BTreeMap::new(),
@@ -178,7 +178,7 @@ impl Bench {
         args.insert("id".to_owned(), text(id));
         let is_known = self.notes.contains_key(&key);
         if let (false, Some(until)) = (is_known, until) {
-            let iso = singlet_runtime::row::iso(until).unwrap();
+            let iso = singlet_runtime::row::iso_instant(until).unwrap();
             args.insert("until".to_owned(), text(&iso));
         }
         let write = if is_known { "change" } else { "add" };
@@ -251,7 +251,7 @@ impl Bench {
                 .into_iter()
                 .filter_map(|name| note.row.get(name));
             let is_there = note.until.is_none_or(|until| until > now);
-            may && is_there && query.matches(texts.flat_map(texts_of))
+            may && is_there && query.matches_texts(texts.flat_map(texts_of))
         });
         meant.map(|(key, _)| key.clone()).collect()
     }

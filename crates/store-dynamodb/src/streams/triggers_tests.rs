@@ -107,7 +107,7 @@ impl Sharded {
 
     /// A process of its own.
     fn engine(&self) -> Arc<Engine> {
-        let loaded = singlet_model::load(&Source::new("model.yaml", MODEL));
+        let loaded = singlet_model::load_source(&Source::new("model.yaml", MODEL));
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
         let store = Sharded {
             iterators: Arc::default(),
@@ -194,7 +194,7 @@ impl StoreLayer for Sharded {
 /// A table whose stream has these shards, and nobody who follows.
 async fn opened(shards: &[&str]) -> Sharded {
     let sharded = Sharded::open(shards).await;
-    let spec = table::spec(sharded.engine().model());
+    let spec = table::table_spec(sharded.engine().model());
     sharded.table.create_table(&spec).await.unwrap();
     sharded
 }
@@ -247,7 +247,11 @@ async fn every_effect_is_there_once_and_in_order_on_drawn_streams() {
         }
         sharded.stream.show_all();
         let follower = sharded.rest(sharded.follower().await).await;
-        assert_eq!((follower.gaps(), follower.parked().len()), (0, 0), "seed {seed}");
+        assert_eq!(
+            (follower.gap_count(), follower.parked_changes().len()),
+            (0, 0),
+            "seed {seed}"
+        );
         assert_eq!(sharded.counted().await, i64::try_from(orders).unwrap(), "seed {seed}");
         for (of, raised) in raised.into_iter().enumerate() {
             let expected: Vec<i64> = (1..=raised).collect();
@@ -273,14 +277,14 @@ async fn a_shard_that_is_gone_before_it_was_read_to_its_end_is_a_gap() {
     sharded.write("raise", "a").await;
     sharded.stream.remove("r");
     let follower = sharded.rest(sharded.follower().await).await;
-    assert_eq!(follower.gaps(), 1);
+    assert_eq!(follower.gap_count(), 1);
     // 4 and 5 were in the shard that is gone.
     assert_eq!(sharded.traced("a").await, [1, 2, 3, 6]);
     assert_eq!(sharded.counted().await, 1);
     // It is shown until somebody knows, and it is one gap.
     sharded.write("raise", "a").await;
     let follower = sharded.rest(sharded.follower().await).await;
-    assert_eq!(follower.gaps(), 1);
+    assert_eq!(follower.gap_count(), 1);
     assert_eq!(sharded.traced("a").await, [1, 2, 3, 6, 7]);
 }
 
@@ -296,7 +300,7 @@ async fn changes_that_were_trimmed_before_they_were_read_are_a_gap() {
     // All but the last two changes.
     sharded.stream.trim_to_last("r", 2);
     let follower = sharded.rest(sharded.follower().await).await;
-    assert_eq!(follower.gaps(), 1);
+    assert_eq!(follower.gap_count(), 1);
     assert_eq!(sharded.traced("a").await, [3, 4]);
     assert_eq!(sharded.counted().await, 1);
 }
@@ -312,11 +316,11 @@ async fn who_comes_after_23_hours_has_a_gap_and_repeats_nothing() {
     sharded.pass(READ_SECONDS_MAX - 1).await;
     sharded.write("raise", "a").await;
     let follower = sharded.rest(sharded.follower().await).await;
-    assert_eq!(follower.gaps(), 0);
+    assert_eq!(follower.gap_count(), 0);
     sharded.pass(READ_SECONDS_MAX).await;
     sharded.write("raise", "a").await;
     let follower = sharded.rest(sharded.follower().await).await;
-    assert_eq!(follower.gaps(), 1);
+    assert_eq!(follower.gap_count(), 1);
     assert_eq!(sharded.traced("a").await, [1, 2, 3]);
     assert_eq!(sharded.counted().await, 1);
 }

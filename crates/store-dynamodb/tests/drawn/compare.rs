@@ -66,7 +66,7 @@ fn same_capacity(spec: &TableSpec, request: &Request, theirs: &Seen, ours: &Seen
             };
             let absent = asked.keys.len() - found.len();
             let least = if asked.consistent { 2 } else { 1 };
-            their.read.halves() + absent as u64 * least == our.read.halves()
+            their.read.half_count() + absent as u64 * least == our.read.half_count()
         }
         // `IndexScansCountWholeItems`; and where a page ends, up to which its bytes are summed, is each store's own.
         Request::Scan(request) if request.index.is_some() || request.limit.is_some() || request.segment.is_some() => {
@@ -77,8 +77,8 @@ fn same_capacity(spec: &TableSpec, request: &Request, theirs: &Seen, ours: &Seen
         Request::TransactWrite(_) => {
             let is_doubled = |index: &IndexSpec| {
                 let (their, our) = (
-                    theirs.consumed.index(table, &index.name),
-                    ours.consumed.index(table, &index.name),
+                    theirs.consumed.index_units(table, &index.name),
+                    ours.consumed.index_units(table, &index.name),
                 );
                 their.write.get() <= 2 * our.write.get() || has_part_of_key(index)
             };
@@ -98,7 +98,7 @@ fn same_capacity(spec: &TableSpec, request: &Request, theirs: &Seen, ours: &Seen
         }
         // It counts a read of the table for some queries of a local index that holds all that is asked for.
         Request::Query(request) if request.index.as_deref() == Some("by-h") => {
-            let of_index = |seen: &Seen| seen.consumed.index(table, "by-h");
+            let of_index = |seen: &Seen| seen.consumed.index_units(table, "by-h");
             of_index(theirs) == of_index(ours) && their.read >= our.read
         }
         Request::Get(_) | Request::TransactGet(_) | Request::Query(_) | Request::Scan(_) => {
@@ -109,7 +109,7 @@ fn same_capacity(spec: &TableSpec, request: &Request, theirs: &Seen, ours: &Seen
 
 fn same_index_writes(spec: &TableSpec, theirs: &Seen, ours: &Seen) -> bool {
     spec.indexes.iter().all(|index| {
-        let of = |seen: &Seen| seen.consumed.index(&spec.name, &index.name).write.get();
+        let of = |seen: &Seen| seen.consumed.index_units(&spec.name, &index.name).write.get();
         of(theirs) == of(ours) || (has_part_of_key(index) && of(theirs) > of(ours))
     })
 }

@@ -126,7 +126,7 @@ async fn connect(url: &str) -> DynamoDbStore {
     let settings = Settings {
         attempt_timeout: Duration::from_secs(120),
         operation_timeout: Duration::from_secs(300),
-        ..Settings::local(url)
+        ..Settings::local_endpoint(url)
     };
     DynamoDbStore::connect(&settings).await.unwrap()
 }

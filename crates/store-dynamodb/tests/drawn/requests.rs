@@ -134,7 +134,7 @@ fn path(rng: &mut Rng) -> Path {
     while once_in(rng, 3) {
         path = match rng.bool() {
             true => path.key(*pick(rng, &["k", "l"])),
-            false => path.index(rng.usize(..3)),
+            false => path.list_element(rng.usize(..3)),
         };
     }
     path

@@ -40,10 +40,10 @@ writes:
 
 async fn open(name: &str) -> (Engine, Arc<dyn Store>) {
     let store = place::streamed_store().await;
-    let loaded = singlet_model::load(&Source::new("changes.yaml", model(name)));
+    let loaded = singlet_model::load_source(&Source::new("changes.yaml", model(name)));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());
-    store.create_table(&table::spec(&model)).await.unwrap();
+    store.create_table(&table::table_spec(&model)).await.unwrap();
     let engine = Engine::open(model, Arc::clone(&store), Attributes::new(), [1; 32]);
     (engine, store)
 }

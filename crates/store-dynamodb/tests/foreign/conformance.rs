@@ -33,17 +33,17 @@ async fn the_suite_passes_on_a_foreign_endpoint() {
     let settings = Settings {
         attempt_timeout: Duration::from_secs(120),
         operation_timeout: Duration::from_secs(300),
-        ..Settings::local(&endpoint.url)
+        ..Settings::local_endpoint(&endpoint.url)
     };
     let store: Arc<dyn Store> = Arc::new(DynamoDbStore::connect(&settings).await.unwrap());
-    let report = conformance::run(async || Arc::clone(&store), differences.iter().copied()).await;
+    let report = conformance::run_suite(async || Arc::clone(&store), differences.iter().copied()).await;
     let unexpected: Vec<&str> = report
         .failed
         .iter()
         .map(|failure| failure.name)
         .filter(|name| !failing.contains(name))
         .collect();
-    assert_eq!(unexpected, [""; 0], "{}", report.failures());
+    assert_eq!(unexpected, [""; 0], "{}", report.failures_text());
     assert!(report.passed > 60, "only {} cases passed", report.passed);
 }
 
@@ -51,7 +51,7 @@ async fn the_suite_passes_on_a_foreign_endpoint() {
 async fn an_endpoint_that_is_not_there_is_unavailable() {
     let settings = Settings {
         attempts_max: 2,
-        ..Settings::local("http://127.0.0.1:1")
+        ..Settings::local_endpoint("http://127.0.0.1:1")
     };
     let store = DynamoDbStore::connect(&settings).await.unwrap();
     let request = GetRequest {

@@ -16,7 +16,7 @@ const MODELS: u64 = 3;
 
 #[tokio::test]
 async fn made_up_models_do_what_they_mean() {
-    let store = EmptiedStore::around(place::store().await);
+    let store = EmptiedStore::emptied_around(place::store().await);
     let shared = || -> Arc<dyn Store> { Arc::clone(&store) };
     let (mut reads, mut writes) = (ReadTally::default(), WriteTally::default());
     for model in 0..MODELS {

@@ -26,7 +26,9 @@ entities:
 "##;
 
 fn engine(text: &str, store: &Arc<dyn Store>) -> Engine {
-    let model = singlet_model::load(&Source::new("opening.yaml", text)).model.unwrap();
+    let model = singlet_model::load_source(&Source::new("opening.yaml", text))
+        .model
+        .unwrap();
     Engine::open(Arc::new(model), Arc::clone(store), Attributes::new(), [1; 32])
 }
 
@@ -51,7 +53,7 @@ async fn a_table_of_others_is_served_as_it_is_until_it_is_adopted() {
         open(MODEL, &store, TableUse::Writing).await,
         Err("it is not there".to_owned())
     );
-    store.create_table(&table::spec(ours.model())).await.unwrap();
+    store.create_table(&table::table_spec(ours.model())).await.unwrap();
     let lines = (0..40).map(|at| format!(r#"{{"Agent": {{"id": "a{at}", "name": "A", "email": "a{at}@x"}}}}"#));
     let lines = lines.collect::<Vec<_>>().join("\n");
     let loaded = load::load_text(&ours, &lines, NOW).await.unwrap();

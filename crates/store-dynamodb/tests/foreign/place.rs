@@ -66,7 +66,7 @@ async fn connect(endpoint: &'static OnceLock<Option<Endpoint>>) -> Option<Arc<On
         connect_timeout: Duration::from_secs(120),
         attempt_timeout: Duration::from_secs(120),
         operation_timeout: Duration::from_secs(300),
-        ..Settings::local(&endpoint.url)
+        ..Settings::local_endpoint(&endpoint.url)
     };
     let connect = async move { DynamoDbStore::connect(&settings).await.unwrap() };
     Some(Arc::new(OnRuntime::open(connect).await))

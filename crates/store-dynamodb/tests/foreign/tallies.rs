@@ -58,7 +58,7 @@ async fn write(engine: &Engine, name: &str, args: &[(&str, &str)]) {
 
 async fn figures(engine: &Engine) -> String {
     let answer = engine.read("figures", &Request::default()).await.unwrap();
-    json_text::of(&answer.value.unwrap())
+    json_text::json_of(&answer.value.unwrap())
 }
 
 /// Has copies follow and figures be counted, to the head; whoever finds another further begins again.
@@ -87,10 +87,10 @@ async fn rest(engine: &Arc<Engine>) {
 #[tokio::test]
 async fn figures_are_kept_and_copies_follow() {
     let store: Arc<dyn Store> = place::streamed_store().await;
-    let loaded = singlet_model::load(&Source::new("model.yaml", MODEL));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", MODEL));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());
-    store.create_table(&table::spec(&model)).await.unwrap();
+    store.create_table(&table::table_spec(&model)).await.unwrap();
     let engine = || {
         let (model, store) = (Arc::clone(&model), Arc::clone(&store));
         Arc::new(Engine::open(model, store, Attributes::new(), [7; 32]))

@@ -92,10 +92,10 @@ async fn traced(engine: &Engine, id: &str) -> Vec<String> {
 #[tokio::test]
 async fn what_runs_after_changes_runs_once_and_in_order() {
     let store: Arc<dyn Store> = place::streamed_store().await;
-    let loaded = singlet_model::load(&Source::new("model.yaml", MODEL));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", MODEL));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());
-    store.create_table(&table::spec(&model)).await.unwrap();
+    store.create_table(&table::table_spec(&model)).await.unwrap();
     let engine = || {
         let (model, store) = (Arc::clone(&model), Arc::clone(&store));
         Arc::new(Engine::open(model, store, Attributes::new(), [7; 32]))
@@ -121,7 +121,7 @@ async fn what_runs_after_changes_runs_once_and_in_order() {
     write(&writer, now, "drop", "b").await;
     rest(&engine(), now).await;
     let follower = rest(&engine(), now + 60_000).await;
-    assert_eq!((follower.gaps(), follower.parked().len()), (0, 0));
+    assert_eq!((follower.gap_count(), follower.parked_changes().len()), (0, 0));
     assert_eq!(traced(&writer, "a").await, ["made", "1", "2", "3", "freed"]);
     assert_eq!(traced(&writer, "b").await, ["made", "1", "2", "3", "dropped"]);
     assert_eq!(traced(&writer, "c").await, ["ended"]);

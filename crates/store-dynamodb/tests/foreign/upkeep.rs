@@ -24,7 +24,9 @@ entities:
 "#;
 
 fn engine(store: &Arc<dyn Store>, text: &str) -> Engine {
-    let model = singlet_model::load(&Source::new("shelf.yaml", text)).model.unwrap();
+    let model = singlet_model::load_source(&Source::new("shelf.yaml", text))
+        .model
+        .unwrap();
     Engine::open(Arc::new(model), Arc::clone(store), Attributes::new(), [1; 32])
 }
 
@@ -51,7 +53,9 @@ async fn tag_as_of_stack(url: &str, table: &str) {
 #[tokio::test]
 async fn recovery_and_tags_are_told_and_a_stack_keeps_its_table() {
     let Some(endpoint) = Endpoint::start_moto() else { return };
-    let store = DynamoDbStore::connect(&Settings::local(&endpoint.url)).await.unwrap();
+    let store = DynamoDbStore::connect(&Settings::local_endpoint(&endpoint.url))
+        .await
+        .unwrap();
     let store: Arc<dyn Store> = Arc::new(store);
     let engine_of_shelf = engine(&store, MODEL);
     let deployer = |engine| {
@@ -66,15 +70,15 @@ async fn recovery_and_tags_are_told_and_a_stack_keeps_its_table() {
         ..TableUpkeep::default()
     };
     assert_eq!(kept, wanted);
-    assert!(deployer(&engine_of_shelf).plan().await.unwrap().is_done());
+    assert!(deployer(&engine_of_shelf).deploy_plan().await.unwrap().is_done());
     store
         .update_table("kept-shelf", &TableChange::Recovery(false))
         .await
         .unwrap();
-    let plan = deployer(&engine_of_shelf).plan().await.unwrap();
+    let plan = deployer(&engine_of_shelf).deploy_plan().await.unwrap();
     assert_eq!(plan.steps, ["turn on point-in-time recovery"]);
     tag_as_of_stack(&endpoint.url, "kept-shelf").await;
-    let plan = deployer(&engine_of_shelf).plan().await.unwrap();
+    let plan = deployer(&engine_of_shelf).deploy_plan().await.unwrap();
     assert_eq!(plan.stack.as_deref(), Some("shelves"));
     let error = deployer(&engine_of_shelf).run(&|_| {}).await.unwrap_err();
     assert!(matches!(error, DeployError::Managed(_)), "{error}");

@@ -48,10 +48,10 @@ impl PostWebhook for Receiver {
 #[tokio::test]
 async fn deliveries_are_written_once_tried_on_schedule_and_kept_for_an_operator() {
     let store: Arc<dyn Store> = place::streamed_store().await;
-    let loaded = singlet_model::load(&Source::new("model.yaml", MODEL));
+    let loaded = singlet_model::load_source(&Source::new("model.yaml", MODEL));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());
-    store.create_table(&table::spec(&model)).await.unwrap();
+    store.create_table(&table::table_spec(&model)).await.unwrap();
     let engine = Arc::new(Engine::open(Arc::clone(&model), store, Attributes::new(), [7; 32]));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let begun = i64::try_from(since.as_millis()).unwrap();
@@ -90,7 +90,7 @@ async fn deliveries_are_written_once_tried_on_schedule_and_kept_for_an_operator(
     for attempts in 1..=10 {
         assert_eq!(sender.send_due(webhook, &|| now).await.unwrap(), 2);
         assert_eq!(sender.send_due(webhook, &|| now).await.unwrap(), 0, "it waits");
-        let listed = kept.list("made", 10).await.unwrap();
+        let listed = kept.list_deliveries("made", 10).await.unwrap();
         assert!(
             listed.len() == 2 && listed.iter().all(|one| one.attempts == attempts),
             "{listed:?}"
@@ -99,17 +99,17 @@ async fn deliveries_are_written_once_tried_on_schedule_and_kept_for_an_operator(
         now += 27 * 3_600_000;
     }
     *receiver.answer.lock().unwrap() = Posted::Gone;
-    kept.order("made", WebhookOrder::Resume).await.unwrap();
+    kept.order_webhook("made", WebhookOrder::Resume).await.unwrap();
     kept.follow_orders(&engine, webhook, now).await.unwrap();
     assert!(sender.send_due(webhook, &|| now).await.unwrap() > 0);
-    assert!(kept.state("made").await.unwrap().gone.is_some());
+    assert!(kept.webhook_state("made").await.unwrap().gone.is_some());
     assert_eq!(sender.send_due(webhook, &|| now + 5_000).await.unwrap(), 0);
 
     *receiver.answer.lock().unwrap() = Posted::Taken;
-    kept.order("made", WebhookOrder::Resume).await.unwrap();
+    kept.order_webhook("made", WebhookOrder::Resume).await.unwrap();
     kept.follow_orders(&engine, webhook, now).await.unwrap();
     assert_eq!(sender.send_due(webhook, &|| now + 9_000).await.unwrap(), 2);
-    assert_eq!(kept.list("made", 10).await.unwrap(), []);
+    assert_eq!(kept.list_deliveries("made", 10).await.unwrap(), []);
     let mut told = receiver.came.lock().unwrap().clone();
     told.sort_unstable();
     told.dedup();

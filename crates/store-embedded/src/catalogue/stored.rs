@@ -7,9 +7,9 @@ use singlet_store::{
 };
 
 use super::{Index, Table};
-use crate::codec::{RawItem, damaged, encode_item};
+use crate::codec::{RawItem, damaged_data, encode_item};
 
-pub(super) fn encode(table: &Table) -> Vec<u8> {
+pub(super) fn encode_table(table: &Table) -> Vec<u8> {
     let mut item = Item::from([
         ("name".to_owned(), table.spec.name.as_str().into()),
         ("number".to_owned(), number(table.number)),
@@ -33,9 +33,9 @@ pub(super) fn encode(table: &Table) -> Vec<u8> {
     encode_item(&item)
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Table> {
-    let item = RawItem::new(bytes)?.decode()?;
-    read_table(&item).ok_or_else(|| damaged("a table"))
+pub(super) fn decode_table(bytes: &[u8]) -> Result<Table> {
+    let item = RawItem::new(bytes)?.decode_item()?;
+    read_table(&item).ok_or_else(|| damaged_data("a table"))
 }
 
 fn read_table(item: &Item) -> Option<Table> {
@@ -73,7 +73,7 @@ fn key(schema: &KeySchema) -> Value {
     let attribute = |attribute: &KeyAttribute| {
         Value::from(vec![
             Value::from(attribute.name.as_str()),
-            Value::from(attribute.key_type.letter()),
+            Value::from(attribute.key_type.type_letter()),
         ])
     };
     let list = |attributes: &[KeyAttribute]| Value::from(attributes.iter().map(attribute).collect::<Vec<_>>());
@@ -180,7 +180,7 @@ fn read_billing(value: &Value) -> Option<Billing> {
 
 fn read_type(name: &str) -> Option<KeyType> {
     let types = [KeyType::String, KeyType::Number, KeyType::Binary];
-    types.into_iter().find(|key_type| key_type.letter() == name)
+    types.into_iter().find(|key_type| key_type.type_letter() == name)
 }
 
 fn stream_name(view: StreamView) -> &'static str {

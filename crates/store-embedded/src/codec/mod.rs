@@ -123,7 +123,7 @@ fn unzigzag(number: u128) -> i128 {
 }
 
 /// What is in the file is not what was written there.
-pub(crate) fn damaged(what: &str) -> StoreError {
+pub(crate) fn damaged_data(what: &str) -> StoreError {
     StoreError::unavailable(format!("the store is damaged: {what} cannot be read"))
-        .telling(Some("a file of the data is damaged"))
+        .with_told(Some("a file of the data is damaged"))
 }

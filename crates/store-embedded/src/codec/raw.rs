@@ -8,7 +8,7 @@ use singlet_item::{Item, Number, Value};
 use singlet_store::Result;
 
 use super::varint::Reader;
-use super::{VERSION, begin, damaged, put_bytes, tag, unzigzag};
+use super::{VERSION, begin, damaged_data, put_bytes, tag, unzigzag};
 
 /// The bytes of an item.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +30,12 @@ pub(crate) struct RawValue<'a> {
 impl<'a> RawItem<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
-        match reader.byte()? {
+        match reader.read_byte()? {
             VERSION => {}
-            _ => return Err(damaged("an item of another version")),
+            _ => return Err(damaged_data("an item of another version")),
         }
         Ok(Self {
-            size_bytes: reader.length()?,
+            size_bytes: reader.read_length()?,
             attributes: reader,
         })
     }
@@ -73,11 +73,11 @@ impl<'a> RawItem<'a> {
         Ok(None)
     }
 
-    pub(crate) fn decode(self) -> Result<Item> {
+    pub(crate) fn decode_item(self) -> Result<Item> {
         self.attributes()
             .map(|attribute| {
                 let (name, value) = attribute?;
-                Ok((name.to_owned(), value.decode()?))
+                Ok((name.to_owned(), value.decode_value()?))
             })
             .collect()
     }
@@ -94,7 +94,7 @@ impl<'a> RawItem<'a> {
             while let Some((next, next_first)) = wanted {
                 match next_first.cmp(&first).then_with(|| next.as_bytes().cmp(name)) {
                     Ordering::Less => {}
-                    Ordering::Equal => found.push((next.to_owned(), value.decode()?)),
+                    Ordering::Equal => found.push((next.to_owned(), value.decode_value()?)),
                     Ordering::Greater => break,
                 }
                 wanted = names.next();
@@ -105,7 +105,7 @@ impl<'a> RawItem<'a> {
     }
 
     /// An item of some of the attributes, as bytes.
-    pub(crate) fn project(self, is_kept: impl Fn(&str) -> bool) -> Result<Vec<u8>> {
+    pub(crate) fn project_bytes(self, is_kept: impl Fn(&str) -> bool) -> Result<Vec<u8>> {
         let mut kept = Vec::new();
         let mut size = 0;
         for attribute in self.attributes() {
@@ -127,14 +127,14 @@ fn attribute<'a>(reader: &mut Reader<'a>) -> Result<(&'a str, RawValue<'a>)> {
 }
 
 fn raw_value<'a>(reader: &mut Reader<'a>) -> Result<RawValue<'a>> {
-    let before = reader.rest();
-    let tag = reader.byte()?;
+    let before = reader.rest_bytes();
+    let tag = reader.read_byte()?;
     let payload = match tag {
         tag::NULL | tag::FALSE | tag::TRUE => &[],
         tag::STRING..=tag::BINARY_SET => reader.bytes()?,
-        _ => return Err(damaged("a value of another kind")),
+        _ => return Err(damaged_data("a value of another kind")),
     };
-    let length = before.len() - reader.rest().len();
+    let length = before.len() - reader.rest_bytes().len();
     Ok(RawValue {
         tag,
         payload,
@@ -143,7 +143,7 @@ fn raw_value<'a>(reader: &mut Reader<'a>) -> Result<RawValue<'a>> {
 }
 
 impl<'a> RawValue<'a> {
-    pub(crate) fn decode(self) -> Result<Value> {
+    pub(crate) fn decode_value(self) -> Result<Value> {
         self.decode_within(0)
     }
 
@@ -152,7 +152,7 @@ impl<'a> RawValue<'a> {
         match self.tag {
             tag::STRING | tag::BINARY => Ok(self.payload.len()),
             // Numbers and what holds others are counted where that is defined.
-            _ => Ok(self.decode()?.size_bytes()),
+            _ => Ok(self.decode_value()?.size_bytes()),
         }
     }
 
@@ -166,7 +166,7 @@ impl<'a> RawValue<'a> {
 
     fn decode_within(self, levels: usize) -> Result<Value> {
         if levels > NESTING_LEVELS_MAX {
-            return Err(damaged("a value that nests too deep"));
+            return Err(damaged_data("a value that nests too deep"));
         }
         Ok(match self.tag {
             tag::NULL => Value::Null,
@@ -196,12 +196,12 @@ impl<'a> RawValue<'a> {
 }
 
 fn text(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|_| damaged("a text"))
+    std::str::from_utf8(bytes).map_err(|_| damaged_data("a text"))
 }
 
 fn number(bytes: &[u8]) -> Result<Number> {
     let mut reader = Reader::new(bytes);
-    let power = i16::try_from(unzigzag(reader.varint()?)).map_err(|_| damaged("a number"))?;
-    let digits = unzigzag(reader.varint()?);
-    Number::from_parts(digits, power).map_err(|_| damaged("a number"))
+    let power = i16::try_from(unzigzag(reader.read_varint()?)).map_err(|_| damaged_data("a number"))?;
+    let digits = unzigzag(reader.read_varint()?);
+    Number::from_parts(digits, power).map_err(|_| damaged_data("a number"))
 }

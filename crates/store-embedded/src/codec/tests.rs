@@ -48,7 +48,7 @@ proptest! {
         let bytes = encode_item(&item);
         let raw = RawItem::new(&bytes).unwrap();
         prop_assert_eq!(raw.size_bytes(), item_size_bytes(&item));
-        prop_assert_eq!(raw.decode().unwrap(), item);
+        prop_assert_eq!(raw.decode_item().unwrap(), item);
     }
 
     #[test]
@@ -58,9 +58,9 @@ proptest! {
         let part: Item = item.clone().into_iter().filter(|(name, _)| names.contains(name)).collect();
         let sorted: Vec<&str> = names.iter().map(String::as_str).collect();
         prop_assert_eq!(&raw.decode_only(with_first(sorted.iter().copied())).unwrap(), &part);
-        prop_assert_eq!(raw.project(|name| names.contains(name)).unwrap(), encode_item(&part));
+        prop_assert_eq!(raw.project_bytes(|name| names.contains(name)).unwrap(), encode_item(&part));
         for name in &names {
-            let found = raw.get(name).unwrap().map(|value| value.decode().unwrap());
+            let found = raw.get(name).unwrap().map(|value| value.decode_value().unwrap());
             prop_assert_eq!(found.as_ref(), item.get(name));
         }
     }
@@ -73,13 +73,13 @@ proptest! {
         if let Some(byte) = bytes.get_mut(flip.0 % length) {
             *byte ^= flip.1;
         }
-        let _ = RawItem::new(&bytes).and_then(|raw| raw.decode());
-        let _ = RawItem::new(&bytes).and_then(|raw| raw.project(|_| true));
+        let _ = RawItem::new(&bytes).and_then(|raw| raw.decode_item());
+        let _ = RawItem::new(&bytes).and_then(|raw| raw.project_bytes(|_| true));
     }
 
     #[test]
     fn any_bytes_are_an_error_or_an_item(bytes in vec(any::<u8>(), 0..64)) {
-        let _ = RawItem::new(&bytes).and_then(|raw| raw.decode());
+        let _ = RawItem::new(&bytes).and_then(|raw| raw.decode_item());
     }
 
     #[test]
@@ -108,7 +108,13 @@ fn keys() -> impl Strategy<Value = Vec<Value>> {
 fn what_nests_too_deep_in_the_file_is_damage() {
     let deep = (0..NESTING_LEVELS_MAX + 2).fold(Value::Null, |inner, _| Value::L(vec![inner]));
     let bytes = encode_item(&Item::from([("a".to_owned(), deep)]));
-    assert!(RawItem::new(&bytes).unwrap().decode().unwrap_err().is_unavailable());
+    assert!(
+        RawItem::new(&bytes)
+            .unwrap()
+            .decode_item()
+            .unwrap_err()
+            .is_unavailable()
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Numbers of as many bytes as they need, and reading bytes within their bounds.
 
-use super::damaged;
+use super::damaged_data;
 use singlet_store::Result;
 
 /// Seven bits a byte, the lowest first.
@@ -37,35 +37,38 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest_bytes(&self) -> &'a [u8] {
         self.rest
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8> {
-        let (first, rest) = self.rest.split_first().ok_or_else(|| damaged("a value"))?;
+    pub(crate) fn read_byte(&mut self) -> Result<u8> {
+        let (first, rest) = self.rest.split_first().ok_or_else(|| damaged_data("a value"))?;
         self.rest = rest;
         Ok(*first)
     }
 
-    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(|| damaged("a value"))?;
+    pub(crate) fn take_bytes(&mut self, count: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(count)
+            .ok_or_else(|| damaged_data("a value"))?;
         self.rest = rest;
         Ok(taken)
     }
 
     /// A number of up to 128 bits.
-    pub(crate) fn varint(&mut self) -> Result<u128> {
-        let first = self.byte()?;
+    pub(crate) fn read_varint(&mut self) -> Result<u128> {
+        let first = self.read_byte()?;
         if first < 0x80 {
             return Ok(u128::from(first));
         }
         let mut number = u128::from(first & 0x7f);
         let mut shift = 7;
         loop {
-            let byte = self.byte()?;
+            let byte = self.read_byte()?;
             let bits = u128::from(byte & 0x7f);
             if shift >= 128 || (bits << shift) >> shift != bits {
-                return Err(damaged("a number"));
+                return Err(damaged_data("a number"));
             }
             number |= bits << shift;
             if byte < 0x80 {
@@ -75,29 +78,29 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn length(&mut self) -> Result<usize> {
-        usize::try_from(self.varint()?).map_err(|_| damaged("a length"))
+    pub(crate) fn read_length(&mut self) -> Result<usize> {
+        usize::try_from(self.read_varint()?).map_err(|_| damaged_data("a length"))
     }
 
     /// Bytes that say how many they are.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
-        let length = self.length()?;
-        self.take(length)
+        let length = self.read_length()?;
+        self.take_bytes(length)
     }
 
     /// Bytes that say how many they are, with the first of them as [`first_bytes`] has them.
     pub(crate) fn bytes_and_first(&mut self) -> Result<(&'a [u8], u64)> {
-        let length = self.length()?;
+        let length = self.read_length()?;
         let first = match self.rest.first_chunk() {
             // What follows is read with them, and left out again: no bytes are looked at one by one.
             Some(first) if length < 8 => u64::from_be_bytes(*first) & !(u64::MAX >> (8 * length)),
             Some(first) => u64::from_be_bytes(*first),
             None => first_bytes(self.rest.get(..length).unwrap_or_default()),
         };
-        Ok((self.take(length)?, first))
+        Ok((self.take_bytes(length)?, first))
     }
 
     pub(crate) fn text(&mut self) -> Result<&'a str> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| damaged("a text"))
+        std::str::from_utf8(self.bytes()?).map_err(|_| damaged_data("a text"))
     }
 }

@@ -52,16 +52,16 @@ impl Was {
 }
 
 pub(super) fn inspect_changes(snapshot: &Snapshot, table: &Table, size: &mut TableSize, found: &mut Inspection) {
-    let trimmed = found.note(Some(table), None, stream::trimmed(snapshot, table));
+    let trimmed = found.note_unreadable(Some(table), None, stream::trimmed_up_to(snapshot, table));
     each_row(
         snapshot,
-        &Span::prefix(layout::of_table(Area::Changes, table.number)),
+        &Span::with_prefix(layout::of_table(Area::Changes, table.number)),
         found,
         |found, (key, value)| {
             size.changes.add(&key, &value);
             let shown = Some(shown_bytes(layout::within_table(&key)));
             let Some(sequence) = Sequence::of_key(&key) else {
-                found.add(FlawKind::ChangeNumber, Some(table), shown, "a change has no number");
+                found.add_flaw(FlawKind::ChangeNumber, Some(table), shown, "a change has no number");
                 return;
             };
             if sequence.commit() > snapshot.number() {
@@ -70,21 +70,21 @@ pub(super) fn inspect_changes(snapshot: &Snapshot, table: &Table, size: &mut Tab
                     sequence.commit(),
                     snapshot.number()
                 );
-                found.add(FlawKind::ChangeNumber, Some(table), shown.clone(), what);
+                found.add_flaw(FlawKind::ChangeNumber, Some(table), shown.clone(), what);
             }
             if trimmed.is_some_and(|trimmed| sequence <= trimmed && trimmed != Sequence::START) {
                 let what = "a change is there that is said to have been removed";
-                found.add(FlawKind::ChangeNumber, Some(table), shown.clone(), what);
+                found.add_flaw(FlawKind::ChangeNumber, Some(table), shown.clone(), what);
             }
         },
     );
-    let counted = found.note(Some(table), None, Totals::of(snapshot, table));
+    let counted = found.note_unreadable(Some(table), None, Totals::of(snapshot, table));
     if let Some(counted) = counted.filter(|counted| counted.change_bytes != size.changes.bytes) {
         let what = format!(
             "{} bytes of changes are counted, and {} are there",
             counted.change_bytes, size.changes.bytes
         );
-        found.add(FlawKind::TotalsDiffer, Some(table), None, what);
+        found.add_flaw(FlawKind::TotalsDiffer, Some(table), None, what);
     }
     if table.spec.stream.is_some() {
         inspect_order(snapshot, table, found);
@@ -94,13 +94,13 @@ pub(super) fn inspect_changes(snapshot: &Snapshot, table: &Table, size: &mut Tab
 /// Goes back from what every item is now through its changes: each must end with what the next began from.
 fn inspect_order(snapshot: &Snapshot, table: &Table, found: &mut Inspection) {
     let mut followed: HashMap<u64, Was> = HashMap::new();
-    let span = stream::span(table);
+    let span = stream::stream_span(table);
     let changes = snapshot
         .range(span.bounds(), Direction::Backward)
         .map_while(std::result::Result::ok);
     for (key, value) in changes {
         let shown = Some(shown_bytes(layout::within_table(&key)));
-        let Some(change) = found.note(Some(table), shown, stream::decode(&key, &value)) else {
+        let Some(change) = found.note_unreadable(Some(table), shown, stream::decode_record(&key, &value)) else {
             continue;
         };
         let item_key = table.item_key(&change.key);
@@ -111,7 +111,7 @@ fn inspect_order(snapshot: &Snapshot, table: &Table, found: &mut Inspection) {
         let later = match followed.get(&hash) {
             Some(later) => *later,
             None if followed.len() >= FOLLOWED_ITEMS_MAX => continue,
-            None => match found.note(Some(table), shown(), item_now(snapshot, &item_key)) {
+            None => match found.note_unreadable(Some(table), shown(), item_now(snapshot, &item_key)) {
                 Some(now) => now,
                 None => continue,
             },
@@ -122,7 +122,7 @@ fn inspect_order(snapshot: &Snapshot, table: &Table, found: &mut Inspection) {
                 "change {} leaves it as something else than what the next change begins from, or what it is now",
                 change.sequence
             );
-            found.add(FlawKind::ChangeOrder, Some(table), shown(), what);
+            found.add_flaw(FlawKind::ChangeOrder, Some(table), shown(), what);
         }
         followed.insert(hash, before);
     }
@@ -131,7 +131,7 @@ fn inspect_order(snapshot: &Snapshot, table: &Table, found: &mut Inspection) {
 fn item_now(snapshot: &Snapshot, key: &[u8]) -> Result<Was> {
     match snapshot.value(key)? {
         None => Ok(Was::Absent),
-        Some(bytes) => Ok(Was::of(Some(&RawItem::new(&bytes)?.decode()?), true)),
+        Some(bytes) => Ok(Was::of(Some(&RawItem::new(&bytes)?.decode_item()?), true)),
     }
 }
 

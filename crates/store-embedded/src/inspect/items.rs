@@ -22,24 +22,25 @@ pub(super) fn inspect_items(snapshot: &Snapshot, table: &Table, size: &mut Table
     let mut collection = Collection::default();
     each_row(
         snapshot,
-        &Span::prefix(layout::of_table(Area::Items, table.number)),
+        &Span::with_prefix(layout::of_table(Area::Items, table.number)),
         found,
         |found, (key, value)| {
             size.items.add(&key, &value);
             let value: Arc<[u8]> = value.into_shared();
-            let read = RawItem::new(&value).and_then(|raw| Ok((raw.size_bytes(), raw.decode()?)));
-            let Some((stated, item)) = found.note(Some(table), Some(shown_bytes(layout::within_table(&key))), read)
+            let read = RawItem::new(&value).and_then(|raw| Ok((raw.size_bytes(), raw.decode_item()?)));
+            let Some((stated, item)) =
+                found.note_unreadable(Some(table), Some(shown_bytes(layout::within_table(&key))), read)
             else {
                 return;
             };
             let shown = || Some(shown_key(table, &item));
             if stated != item_size_bytes(&item) {
                 let what = format!("the item states {stated} bytes, and has {}", item_size_bytes(&item));
-                found.add(FlawKind::ItemSize, Some(table), shown(), what);
+                found.add_flaw(FlawKind::ItemSize, Some(table), shown(), what);
             }
             bytes += stated as u64;
             if table.item_key(&item) != *key {
-                found.add(
+                found.add_flaw(
                     FlawKind::ItemMisplaced,
                     Some(table),
                     shown(),
@@ -56,7 +57,7 @@ pub(super) fn inspect_items(snapshot: &Snapshot, table: &Table, size: &mut Table
     if table.has_local_index() {
         collection.end(snapshot, table, found);
     }
-    let Some(totals) = found.note(Some(table), None, Totals::of(snapshot, table)) else {
+    let Some(totals) = found.note_unreadable(Some(table), None, Totals::of(snapshot, table)) else {
         return;
     };
     if (totals.items, totals.bytes) != (size.items.rows, bytes) {
@@ -64,7 +65,7 @@ pub(super) fn inspect_items(snapshot: &Snapshot, table: &Table, size: &mut Table
             "{} items with {} bytes are counted, and {} with {bytes} are there",
             totals.items, totals.bytes, size.items.rows
         );
-        found.add(FlawKind::TotalsDiffer, Some(table), None, what);
+        found.add_flaw(FlawKind::TotalsDiffer, Some(table), None, what);
     }
 }
 
@@ -79,34 +80,34 @@ fn inspect_item(
     let mut local_bytes = 0;
     for index in &table.indexes {
         let entry = Entry::of(table, index, bytes);
-        let Some(Some(entry)) = found.note(Some(table), shown(), entry) else {
+        let Some(Some(entry)) = found.note_unreadable(Some(table), shown(), entry) else {
             continue;
         };
         if index.is_local() {
             local_bytes += entry.size_bytes as u64;
         }
-        let there = found.note(Some(table), shown(), snapshot.value(&entry.key));
+        let there = found.note_unreadable(Some(table), shown(), snapshot.value(&entry.key));
         let name = &index.spec.name;
         match there {
             // One that is being filled has not come to every item.
             Some(None) if index.is_building => {}
             Some(None) => {
                 let what = format!("index `{name}` has no entry of it: no read of that index shows it");
-                found.add(FlawKind::EntryMissing, Some(table), shown(), what);
+                found.add_flaw(FlawKind::EntryMissing, Some(table), shown(), what);
             }
             Some(Some(there)) if *there != *entry.bytes => {
                 let what = format!("the entry of index `{name}` says something else than the item");
-                found.add(FlawKind::EntryDiffers, Some(table), shown(), what);
+                found.add_flaw(FlawKind::EntryDiffers, Some(table), shown(), what);
             }
             _ => {}
         }
     }
-    let expires = found.note(Some(table), shown(), expiry::expires_at(table, Some(bytes)));
+    let expires = found.note_unreadable(Some(table), shown(), expiry::expires_at(table, Some(bytes)));
     if let Some(Some(at)) = expires.filter(|_| !table.expiry_is_building) {
-        let kept = snapshot.value(&layout::expiry(table.number, at, key));
-        if let Some(None) = found.note(Some(table), shown(), kept) {
+        let kept = snapshot.value(&layout::expiry_key(table.number, at, key));
+        if let Some(None) = found.note_unreadable(Some(table), shown(), kept) {
             let what = "the time at which it expires is not kept: it would never be removed";
-            found.add(FlawKind::ExpiryMissing, Some(table), shown(), what);
+            found.add_flaw(FlawKind::ExpiryMissing, Some(table), shown(), what);
         }
     }
     local_bytes
@@ -125,7 +126,7 @@ impl Collection {
     fn add(&mut self, snapshot: &Snapshot, table: &Table, item: &Item, bytes: u64, found: &mut Inspection) {
         let mut key = layout::of_table(Area::Collections, table.number);
         let values = table
-            .partition()
+            .partition_key()
             .iter()
             .filter_map(|attribute| item.get(&attribute.name));
         layout::put_partition(&mut key, values);
@@ -145,9 +146,9 @@ impl Collection {
         }
         let counted = snapshot
             .value(&self.key)
-            .and_then(|bytes| bytes.map_or(Ok(0), |bytes| Reader::new(&bytes).varint()));
+            .and_then(|bytes| bytes.map_or(Ok(0), |bytes| Reader::new(&bytes).read_varint()));
         let shown = Some(self.shown.clone());
-        let Some(counted) = found.note(Some(table), shown.clone(), counted) else {
+        let Some(counted) = found.note_unreadable(Some(table), shown.clone(), counted) else {
             return;
         };
         if counted != u128::from(self.bytes) {
@@ -155,17 +156,17 @@ impl Collection {
                 "{counted} bytes are counted in its item collection, and {} are there",
                 self.bytes
             );
-            found.add(FlawKind::CollectionDiffers, Some(table), shown, what);
+            found.add_flaw(FlawKind::CollectionDiffers, Some(table), shown, what);
         }
     }
 
     fn end(&self, snapshot: &Snapshot, table: &Table, found: &mut Inspection) {
         self.compare(snapshot, table, found);
-        let span = Span::prefix(layout::of_table(Area::Collections, table.number));
+        let span = Span::with_prefix(layout::of_table(Area::Collections, table.number));
         let kept = snapshot.range(span.bounds(), Direction::Forward).count() as u64;
         if kept != self.seen {
             let what = format!("{kept} item collections are counted, and {} are there", self.seen);
-            found.add(FlawKind::CollectionDiffers, Some(table), None, what);
+            found.add_flaw(FlawKind::CollectionDiffers, Some(table), None, what);
         }
     }
 }
@@ -180,7 +181,7 @@ pub(super) fn inspect_entries(
 ) {
     each_row(
         snapshot,
-        &Span::prefix(layout::of_table(Area::Entries, table.number)),
+        &Span::with_prefix(layout::of_table(Area::Entries, table.number)),
         found,
         |found, (key, value)| {
             size.entries.add(&key, &value);
@@ -192,7 +193,7 @@ pub(super) fn inspect_entries(
             let Some(index) = index else {
                 if !begun.iter().any(is_going) {
                     let key = Some(shown_bytes(layout::within_table(&key)));
-                    found.add(
+                    found.add_flaw(
                         FlawKind::EntryStray,
                         Some(table),
                         key,
@@ -202,7 +203,11 @@ pub(super) fn inspect_entries(
                 return;
             };
             let shown = Some(shown_bytes(layout::within_table(&key)));
-            let Some(entry) = found.note(Some(table), shown, RawItem::new(&value).and_then(|raw| raw.decode())) else {
+            let Some(entry) = found.note_unreadable(
+                Some(table),
+                shown,
+                RawItem::new(&value).and_then(|raw| raw.decode_item()),
+            ) else {
                 return;
             };
             let shown = || Some(shown_key(table, &entry));
@@ -210,7 +215,7 @@ pub(super) fn inspect_entries(
             let expected: Result<Option<Entry>> = snapshot
                 .value(&table.item_key(&entry))
                 .and_then(|bytes| Ok(bytes.map(of_item).transpose()?.flatten()));
-            let Some(expected) = found.note(Some(table), shown(), expected) else {
+            let Some(expected) = found.note_unreadable(Some(table), shown(), expected) else {
                 return;
             };
             if expected.is_none_or(|expected| *expected.key != *key) {
@@ -218,7 +223,7 @@ pub(super) fn inspect_entries(
                     "index `{}` has an entry that no item has: a read shows what is not there",
                     index.spec.name
                 );
-                found.add(FlawKind::EntryStray, Some(table), shown(), what);
+                found.add_flaw(FlawKind::EntryStray, Some(table), shown(), what);
             }
         },
     );
@@ -228,7 +233,7 @@ pub(super) fn inspect_entries(
 pub(super) fn inspect_expiries(snapshot: &Snapshot, table: &Table, size: &mut TableSize, found: &mut Inspection) {
     each_row(
         snapshot,
-        &Span::prefix(layout::of_table(Area::Expiries, table.number)),
+        &Span::with_prefix(layout::of_table(Area::Expiries, table.number)),
         found,
         |found, (key, value)| {
             size.expiries.add(&key, &value);
@@ -239,12 +244,12 @@ pub(super) fn inspect_expiries(snapshot: &Snapshot, table: &Table, size: &mut Ta
                 .value(&item_key)
                 .map(|bytes| bytes.map(singlet_keyspace::Bytes::into_shared));
             let at = item.and_then(|item| expiry::expires_at(table, item.as_ref()));
-            let Some(at) = found.note(Some(table), shown.clone(), at) else {
+            let Some(at) = found.note_unreadable(Some(table), shown.clone(), at) else {
                 return;
             };
-            if at.is_none_or(|at| layout::expiry(table.number, at, &item_key) != *key) {
+            if at.is_none_or(|at| layout::expiry_key(table.number, at, &item_key) != *key) {
                 let what = "a time is kept at which no item expires: removing what expired would stop there";
-                found.add(FlawKind::ExpiryStray, Some(table), shown, what);
+                found.add_flaw(FlawKind::ExpiryStray, Some(table), shown, what);
             }
         },
     );

@@ -38,7 +38,7 @@ pub(super) fn inspect_leftovers(snapshot: &Snapshot, tables: &[Table], begun: &[
             Some(Ok((key, _))) => key,
             // What cannot be read was said of the area that it is in.
             Some(Err(error)) => {
-                found.note::<()>(None, None, Err(from_space(error)));
+                found.note_unreadable::<()>(None, None, Err(from_space(error)));
                 return;
             }
         };
@@ -53,7 +53,7 @@ pub(super) fn inspect_leftovers(snapshot: &Snapshot, tables: &[Table], begun: &[
         };
         if !belongs {
             let what = "rows of the key space belong to no table that is there";
-            found.add(FlawKind::Leftover, None, Some(shown_bytes(&key)), what);
+            found.add_flaw(FlawKind::Leftover, None, Some(shown_bytes(&key)), what);
         }
         match after_prefix(prefix.to_vec()) {
             Some(after) if !prefix.is_empty() => from = after,
@@ -66,13 +66,13 @@ pub(super) fn inspect_leftovers(snapshot: &Snapshot, tables: &[Table], begun: &[
 pub(super) fn inspect_tokens(snapshot: &Snapshot, found: &mut Inspection) {
     let stray = |token: &[u8], found: &mut Inspection| {
         let what = "the token of a transaction and its time do not fit together";
-        found.add(FlawKind::TokenStray, None, Some(shown_bytes(token)), what);
+        found.add_flaw(FlawKind::TokenStray, None, Some(shown_bytes(token)), what);
     };
     each_row(snapshot, &layout::all_of(Area::Tokens), found, |found, (key, value)| {
         let token = key.get(1..).unwrap_or_default();
-        let time = tokens::read(&value).map(|(_, at)| tokens::time_key(at, token));
+        let time = tokens::read_token(&value).map(|(_, at)| tokens::time_key(at, token));
         let kept = time.map(|time| snapshot.value(&time)).transpose();
-        if let Some(None | Some(None)) = found.note(None, None, kept) {
+        if let Some(None | Some(None)) = found.note_unreadable(None, None, kept) {
             stray(token, found);
         }
     });
@@ -83,7 +83,7 @@ pub(super) fn inspect_tokens(snapshot: &Snapshot, found: &mut Inspection) {
         };
         let mut own = vec![Area::Tokens as u8];
         own.extend_from_slice(token);
-        let Some(kept) = found.note(None, None, snapshot.value(&own)) else {
+        let Some(kept) = found.note_unreadable(None, None, snapshot.value(&own)) else {
             return;
         };
         // Used again since, it is known by its later time.

@@ -141,7 +141,13 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    pub(crate) fn add(&mut self, kind: FlawKind, table: Option<&Table>, key: Option<String>, what: impl Into<String>) {
+    pub(crate) fn add_flaw(
+        &mut self,
+        kind: FlawKind,
+        table: Option<&Table>,
+        key: Option<String>,
+        what: impl Into<String>,
+    ) {
         let count = self.counts.entry(kind).or_default();
         *count += 1;
         if *count <= FLAWS_SHOWN_MAX as u64 {
@@ -155,8 +161,13 @@ impl Inspection {
     }
 
     /// Notes what cannot be read; the rest goes on.
-    pub(crate) fn note<T>(&mut self, table: Option<&Table>, key: Option<String>, read: Result<T>) -> Option<T> {
-        read.map_err(|error| self.add(FlawKind::Unreadable, table, key, error.message()))
+    pub(crate) fn note_unreadable<T>(
+        &mut self,
+        table: Option<&Table>,
+        key: Option<String>,
+        read: Result<T>,
+    ) -> Option<T> {
+        read.map_err(|error| self.add_flaw(FlawKind::Unreadable, table, key, error.message()))
             .ok()
     }
 }
@@ -177,7 +188,7 @@ impl EmbeddedStore {
                 format!("`{}` holds data of a version before: open it once", folder.display()),
             ));
         }
-        let space = Keyspace::inspect(folder, Options::default()).map_err(|error| match () {
+        let space = Keyspace::open_to_inspect(folder, Options::default()).map_err(|error| match () {
             () if error.is_locked() => StoreError::new(ErrorKind::InUse, error.to_string()),
             () if error.is_damaged() => from_space(error),
             () if Keyspace::is_in(folder) => from_space(error),
@@ -194,7 +205,7 @@ impl EmbeddedStore {
     /// # Errors
     ///
     /// Where the size of the folder cannot be asked for. What cannot be read is in the answer.
-    pub fn inspect(&self) -> Result<Inspection> {
+    pub fn inspect_rows(&self) -> Result<Inspection> {
         let size: Size = self.inner.space.size().map_err(from_space)?;
         let snapshot = self.snapshot();
         let mut found = Inspection {
@@ -204,7 +215,9 @@ impl EmbeddedStore {
         };
         inspect_format(&snapshot, &mut found);
         let tables = readable_tables(&snapshot, &mut found);
-        let begun = found.note(None, None, tasks::begun(&snapshot)).unwrap_or_default();
+        let begun = found
+            .note_unreadable(None, None, tasks::begun_tasks(&snapshot))
+            .unwrap_or_default();
         found.unfinished = begun.len() as u64;
         for table in &tables {
             let mut size = TableSize {
@@ -224,17 +237,17 @@ impl EmbeddedStore {
 }
 
 fn inspect_format(snapshot: &Snapshot, found: &mut Inspection) {
-    let format = snapshot.value(&layout::named(Area::Format, "format"));
-    let format = format.and_then(|bytes| bytes.map(|bytes| Reader::new(&bytes).varint()).transpose());
-    match found.note(None, None, format) {
+    let format = snapshot.value(&layout::named_key(Area::Format, "format"));
+    let format = format.and_then(|bytes| bytes.map(|bytes| Reader::new(&bytes).read_varint()).transpose());
+    match found.note_unreadable(None, None, format) {
         Some(Some(FORMAT)) | None => {}
-        Some(Some(other)) => found.add(
+        Some(Some(other)) => found.add_flaw(
             FlawKind::Unreadable,
             None,
             None,
             format!("the store has format {other}, and this program knows {FORMAT}"),
         ),
-        Some(None) => found.add(
+        Some(None) => found.add_flaw(
             FlawKind::Unreadable,
             None,
             None,
@@ -247,7 +260,7 @@ fn readable_tables(snapshot: &Snapshot, found: &mut Inspection) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     each_row(snapshot, &layout::all_of(Area::Tables), found, |found, (key, value)| {
         let name = String::from_utf8_lossy(key.get(1..).unwrap_or_default()).into_owned();
-        let Some(table) = found.note(None, Some(name.clone()), catalogue::decode_table(&value)) else {
+        let Some(table) = found.note_unreadable(None, Some(name.clone()), catalogue::decode_table(&value)) else {
             return;
         };
         if table.spec.name != name || tables.iter().any(|other| other.number == table.number) {
@@ -255,7 +268,7 @@ fn readable_tables(snapshot: &Snapshot, found: &mut Inspection) -> Vec<Table> {
                 "table `{}` is kept under the name `{name}`, or has the number of another",
                 table.spec.name
             );
-            found.add(FlawKind::Leftover, Some(&table), None, what);
+            found.add_flaw(FlawKind::Leftover, Some(&table), None, what);
         }
         tables.push(table);
     });
@@ -270,7 +283,7 @@ fn each_row(snapshot: &Snapshot, span: &Span, found: &mut Inspection, mut look: 
         match row {
             Ok(row) => look(found, row),
             Err(error) => {
-                found.note::<()>(None, None, Err(from_space(error)));
+                found.note_unreadable::<()>(None, None, Err(from_space(error)));
                 return;
             }
         }

@@ -54,7 +54,7 @@ fn of_group(group: &str) -> QueryRequest {
 async fn change(store: &EmbeddedStore, change: TableChange) -> Result<()> {
     store
         .commit(0, move |catalogue, draft, _| {
-            tables::change(catalogue, draft, TABLE, &change)
+            tables::change_table(catalogue, draft, TABLE, &change)
         })
         .await
 }
@@ -277,9 +277,9 @@ async fn an_item_collection_with_a_local_index_has_a_bound() {
 #[tokio::test]
 async fn another_format_is_refused() {
     let space = Keyspace::in_memory();
-    let key = layout::named(Area::Format, "format");
+    let key = layout::named_key(Area::Format, "format");
     let newer =
-        move |draft: &mut singlet_keyspace::Draft<'_>| draft.put(key, vec![2]).map_err(crate::view::NotDone::from);
+        move |draft: &mut singlet_keyspace::Draft<'_>| draft.put_row(key, vec![2]).map_err(crate::view::NotDone::from);
     space.commit(newer).await.unwrap();
     let error = EmbeddedStore::on(space, false).unwrap_err();
     assert!(error.message().contains("format 2"), "{error}");
@@ -317,7 +317,7 @@ async fn a_table_without_a_stream_writes_no_changes() {
         put(&store, row(id, "b")).await.unwrap();
     }
     assert_eq!(rows_in(&store, Area::Changes), 0);
-    assert!(store.inspect().unwrap().flaws.is_empty());
+    assert!(store.inspect_rows().unwrap().flaws.is_empty());
 }
 
 /// However much was written before, there is no more to go through: what the changes of a table take is bounded, in memory too,
@@ -339,7 +339,7 @@ async fn what_is_there_does_not_grow_with_the_number_of_writes() {
     }
     assert!(most[1] <= most[0], "{most:?} rows");
     assert!(most[1] < 400, "{most:?} rows");
-    assert!(store.inspect().unwrap().flaws.is_empty());
+    assert!(store.inspect_rows().unwrap().flaws.is_empty());
 }
 
 /// The room of what is swept and trimmed is used again: a folder that is written to for long stays as large as it was.

@@ -1,7 +1,7 @@
 //! Batches: many items, each for itself.
 
 use super::Context;
-use super::context::{key, sized, with};
+use super::context::{item_key, item_with, sized_item};
 use crate::{BatchGetRequest, BatchGetTable, BatchWrite, BatchWriteRequest, Path};
 use singlet_item::Item;
 use singlet_item::limits::{BATCH_GET_ITEMS_MAX, BATCH_WRITE_ITEMS_MAX};
@@ -32,14 +32,17 @@ fn delete(table: &str, key: Item) -> BatchWrite {
 pub(super) async fn a_batch_reads_what_is_there_of_several_tables(context: &Context) {
     let (one, other) = (context.table().await, context.table().await);
     for sort in ["1", "2", "3"] {
-        context.put(&one, with("a", sort, "n", 1_i64)).await;
-        context.put(&other, with("a", sort, "n", 2_i64)).await;
+        context.put(&one, item_with("a", sort, "n", 1_i64)).await;
+        context.put(&other, item_with("a", sort, "n", 2_i64)).await;
     }
-    let mut second = gets(&other, vec![key("a", "3")]);
+    let mut second = gets(&other, vec![item_key("a", "3")]);
     second.projection = [Path::from("n")].into();
     let request = BatchGetRequest {
         tables: vec![
-            gets(&one, vec![key("a", "2"), key("a", "absent"), key("a", "1")]),
+            gets(
+                &one,
+                vec![item_key("a", "2"), item_key("a", "absent"), item_key("a", "1")],
+            ),
             second,
         ],
     };
@@ -47,7 +50,10 @@ pub(super) async fn a_batch_reads_what_is_there_of_several_tables(context: &Cont
     assert_eq!(answer.unprocessed, []);
     let mut found = answer.items[&one].clone();
     found.sort_unstable();
-    assert_eq!(found, [with("a", "1", "n", 1_i64), with("a", "2", "n", 1_i64)]);
+    assert_eq!(
+        found,
+        [item_with("a", "1", "n", 1_i64), item_with("a", "2", "n", 1_i64)]
+    );
     assert_eq!(answer.items[&other], [Item::from([("n".to_owned(), 2_i64.into())])]);
 }
 
@@ -56,7 +62,7 @@ pub(super) async fn a_batch_of_gets_has_bounds(context: &Context) {
     let store = context.store();
     let keys = |count: usize| {
         (0..count)
-            .map(|number| key("a", &number.to_string()))
+            .map(|number| item_key("a", &number.to_string()))
             .collect::<Vec<_>>()
     };
     let request = |keys| BatchGetRequest {
@@ -73,7 +79,7 @@ pub(super) async fn a_batch_of_gets_has_bounds(context: &Context) {
     assert!(store.batch_get(&request(vec![])).await.unwrap_err().is_bad_request());
     assert!(
         store
-            .batch_get(&request(vec![key("a", "1"), key("a", "1")]))
+            .batch_get(&request(vec![item_key("a", "1"), item_key("a", "1")]))
             .await
             .unwrap_err()
             .is_bad_request()
@@ -87,7 +93,7 @@ pub(super) async fn a_batch_of_gets_has_bounds(context: &Context) {
 pub(super) async fn what_a_batch_does_not_hold_is_unprocessed(context: &Context) {
     let table = context.table().await;
     let count = 45;
-    let large = |number: usize| sized("a", &number.to_string(), 400_000);
+    let large = |number: usize| sized_item("a", &number.to_string(), 400_000);
     for numbers in (0..count).collect::<Vec<_>>().chunks(15) {
         let writes = numbers.iter().map(|number| put(&table, large(*number))).collect();
         let answer = context
@@ -97,7 +103,7 @@ pub(super) async fn what_a_batch_does_not_hold_is_unprocessed(context: &Context)
             .unwrap();
         assert_eq!(answer.unprocessed, []);
     }
-    let keys = (0..count).map(|number| key("a", &number.to_string())).collect();
+    let keys = (0..count).map(|number| item_key("a", &number.to_string())).collect();
     let mut request = BatchGetRequest {
         tables: vec![gets(&table, keys)],
     };
@@ -115,12 +121,12 @@ pub(super) async fn what_a_batch_does_not_hold_is_unprocessed(context: &Context)
 
 pub(super) async fn a_batch_puts_and_deletes_in_several_tables(context: &Context) {
     let (one, other) = (context.table().await, context.table().await);
-    context.put(&one, key("a", "old")).await;
+    context.put(&one, item_key("a", "old")).await;
     let writes = vec![
-        put(&one, with("a", "new", "n", 1_i64)),
-        delete(&one, key("a", "old")),
-        delete(&one, key("a", "absent")),
-        put(&other, key("a", "new")),
+        put(&one, item_with("a", "new", "n", 1_i64)),
+        delete(&one, item_key("a", "old")),
+        delete(&one, item_key("a", "absent")),
+        put(&other, item_key("a", "new")),
     ];
     let answer = context
         .store()
@@ -129,11 +135,14 @@ pub(super) async fn a_batch_puts_and_deletes_in_several_tables(context: &Context
         .unwrap();
     assert_eq!(answer.unprocessed, []);
     assert_eq!(
-        context.get(&one, key("a", "new")).await,
-        Some(with("a", "new", "n", 1_i64))
+        context.get(&one, item_key("a", "new")).await,
+        Some(item_with("a", "new", "n", 1_i64))
     );
-    assert_eq!(context.get(&one, key("a", "old")).await, None);
-    assert_eq!(context.get(&other, key("a", "new")).await, Some(key("a", "new")));
+    assert_eq!(context.get(&one, item_key("a", "old")).await, None);
+    assert_eq!(
+        context.get(&other, item_key("a", "new")).await,
+        Some(item_key("a", "new"))
+    );
 }
 
 pub(super) async fn a_batch_of_writes_has_bounds(context: &Context) {
@@ -141,7 +150,7 @@ pub(super) async fn a_batch_of_writes_has_bounds(context: &Context) {
     let store = context.store();
     let request = |count: usize| BatchWriteRequest {
         writes: (0..count)
-            .map(|number| put(&table, key("a", &number.to_string())))
+            .map(|number| put(&table, item_key("a", &number.to_string())))
             .collect(),
     };
     store.batch_write(&request(BATCH_WRITE_ITEMS_MAX)).await.unwrap();
@@ -154,8 +163,8 @@ pub(super) async fn a_batch_of_writes_has_bounds(context: &Context) {
     );
     assert!(store.batch_write(&request(0)).await.unwrap_err().is_bad_request());
     let twice = BatchWriteRequest {
-        writes: vec![put(&table, key("b", "1")), delete(&table, key("b", "1"))],
+        writes: vec![put(&table, item_key("b", "1")), delete(&table, item_key("b", "1"))],
     };
     assert!(store.batch_write(&twice).await.unwrap_err().is_bad_request());
-    assert_eq!(context.get(&table, key("b", "1")).await, None);
+    assert_eq!(context.get(&table, item_key("b", "1")).await, None);
 }

@@ -1,6 +1,6 @@
 //! What reads consume.
 
-use super::context::{assert_reads, key, sized, string_index, with};
+use super::context::{assert_reads, item_key, item_with, sized_item, string_index};
 use super::{Context, Difference};
 use crate::{
     BatchGetRequest, BatchGetTable, Condition, Consumed, GetRequest, IndexKind, IndexProjection, IndexSpec, KeyRange,
@@ -13,7 +13,7 @@ use singlet_item::item_size_bytes;
 async fn get(context: &Context, table: &str, sort: &str, consistent: bool) -> Consumed {
     let request = GetRequest {
         table: table.to_owned(),
-        key: key("a", sort),
+        key: item_key("a", sort),
         consistent,
         projection: [Path::from("PK")].into(),
     };
@@ -23,7 +23,7 @@ async fn get(context: &Context, table: &str, sort: &str, consistent: bool) -> Co
 pub(super) async fn a_get_rounds_up_to_four_kilobytes(context: &Context) {
     let table = context.table().await;
     for (sort, bytes) in [("small", 100), ("exact", 4096), ("over", 4097), ("large", 10_000)] {
-        context.put(&table, sized("a", sort, bytes)).await;
+        context.put(&table, sized_item("a", sort, bytes)).await;
     }
     for (sort, halves) in [("small", 1), ("exact", 1), ("over", 2), ("large", 3), ("absent", 1)] {
         assert_reads(&get(context, &table, sort, false).await, &table, halves);
@@ -34,12 +34,12 @@ pub(super) async fn a_get_rounds_up_to_four_kilobytes(context: &Context) {
 pub(super) async fn a_batch_of_gets_rounds_each_item(context: &Context) {
     let table = context.table().await;
     for (sort, bytes) in [("1", 100), ("2", 4097), ("3", 8192)] {
-        context.put(&table, sized("a", sort, bytes)).await;
+        context.put(&table, sized_item("a", sort, bytes)).await;
     }
     let request = |consistent| BatchGetRequest {
         tables: vec![BatchGetTable {
             table: table.clone(),
-            keys: ["1", "2", "3", "absent"].map(|sort| key("a", sort)).to_vec(),
+            keys: ["1", "2", "3", "absent"].map(|sort| item_key("a", sort)).to_vec(),
             consistent,
             projection: Default::default(),
         }],
@@ -57,11 +57,11 @@ pub(super) async fn a_batch_of_gets_rounds_each_item(context: &Context) {
 
 pub(super) async fn a_transactional_read_costs_twice(context: &Context) {
     let table = context.table().await;
-    context.put(&table, sized("a", "1", 100)).await;
-    context.put(&table, sized("a", "2", 4097)).await;
+    context.put(&table, sized_item("a", "1", 100)).await;
+    context.put(&table, sized_item("a", "2", 4097)).await;
     let gets = ["1", "2", "absent"].map(|sort| TransactGet {
         table: table.clone(),
-        key: key("a", sort),
+        key: item_key("a", sort),
         projection: Default::default(),
     });
     let answer = context
@@ -74,11 +74,13 @@ pub(super) async fn a_transactional_read_costs_twice(context: &Context) {
 
 pub(super) async fn a_page_sums_before_it_rounds(context: &Context) {
     let table = context.table().await;
-    let items: Vec<_> = (0..10).map(|number| sized("a", &number.to_string(), 1000)).collect();
+    let items: Vec<_> = (0..10)
+        .map(|number| sized_item("a", &number.to_string(), 1000))
+        .collect();
     for item in &items {
         context.put(&table, item.clone()).await;
     }
-    let expected = |consistency| page_units(items.iter().map(item_size_bytes), consistency).halves();
+    let expected = |consistency| page_units(items.iter().map(item_size_bytes), consistency).half_count();
     assert_eq!(expected(Consistency::Eventual), 3);
     let mut query = QueryRequest::new(&table, KeyRange::partition("PK", "a"));
     assert_reads(
@@ -112,7 +114,7 @@ pub(super) async fn a_page_sums_before_it_rounds(context: &Context) {
 pub(super) async fn filter_projection_and_count_save_nothing(context: &Context) {
     let table = context.table().await;
     for number in 0..10 {
-        context.put(&table, sized("a", &number.to_string(), 1000)).await;
+        context.put(&table, sized_item("a", &number.to_string(), 1000)).await;
     }
     let mut query = QueryRequest::new(&table, KeyRange::partition("PK", "a"));
     query.filter = Some(Condition::exists("absent"));
@@ -149,11 +151,11 @@ pub(super) async fn an_empty_page_costs_the_minimum(context: &Context) {
 fn assert_index_reads(consumed: &Consumed, table: &str, index: &str, halves: u64) {
     let expected = Units::read(ReadUnits::from_halves(halves));
     assert_eq!(
-        consumed.index(table, index),
+        consumed.index_units(table, index),
         expected,
         "on index {index}, of {consumed:?}"
     );
-    assert_eq!(consumed.total(), expected, "on anything else, of {consumed:?}");
+    assert_eq!(consumed.total_units(), expected, "on anything else, of {consumed:?}");
 }
 
 pub(super) async fn an_index_is_read_by_its_entries(context: &Context) {
@@ -163,7 +165,7 @@ pub(super) async fn an_index_is_read_by_its_entries(context: &Context) {
     ];
     let table = context.indexed(indexes).await;
     for number in 0..10 {
-        let mut item = with("a", &number.to_string(), "G", "g");
+        let mut item = item_with("a", &number.to_string(), "G", "g");
         item.insert("pad".to_owned(), "x".repeat(2000).into());
         context.put(&table, item).await;
     }
@@ -195,7 +197,7 @@ pub(super) async fn a_local_index_is_read_by_its_entries(context: &Context) {
         units: None,
     };
     let table = context.indexed(vec![local]).await;
-    let mut item = with("a", "b", "rank", "1");
+    let mut item = item_with("a", "b", "rank", "1");
     item.insert("pad".to_owned(), "x".repeat(9000).into());
     context.put(&table, item).await;
     let mut query = QueryRequest::new(&table, KeyRange::partition("PK", "a"));

@@ -1,7 +1,7 @@
 //! Conditions: what holds of what, and what a failure brings.
 
 use super::Context;
-use super::context::{item, key, number, with};
+use super::context::{item_key, item_of, item_with, number_value};
 use crate::KeyRange;
 use crate::{
     AttributeType, Comparison, Condition, DeleteRequest, Operand, Path, PutRequest, QueryRequest, Update, UpdateRequest,
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 async fn holds(context: &Context, table: &str, condition: &Condition) -> bool {
     let update = UpdateRequest {
         table: table.to_owned(),
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         update: Update::new().set("touched", true),
         condition: Some(condition.clone()),
         ..UpdateRequest::default()
@@ -32,10 +32,10 @@ async fn holds(context: &Context, table: &str, condition: &Condition) -> bool {
 
 async fn sample(context: &Context) -> String {
     let table = context.table().await;
-    let mut full = key("a", "b");
-    full.extend(item([
+    let mut full = item_key("a", "b");
+    full.extend(item_of([
         ("n", 5_i64.into()),
-        ("same", number("5.0")),
+        ("same", number_value("5.0")),
         ("s", "hello".into()),
         ("bin", Value::B(vec![1, 2, 3])),
         ("null", Value::Null),
@@ -56,7 +56,7 @@ pub(super) async fn comparisons_compare_values(context: &Context) {
         (compare("n", Comparison::Less, 10_i64.into()), true),
         (compare("n", Comparison::Less, 5_i64.into()), false),
         (compare("n", Comparison::LessOrEqual, 5_i64.into()), true),
-        (compare("n", Comparison::Greater, number("4.99").into()), true),
+        (compare("n", Comparison::Greater, number_value("4.99").into()), true),
         (compare("n", Comparison::GreaterOrEqual, 6_i64.into()), false),
         (compare("s", Comparison::Greater, "hell".into()), true),
         (compare("s", Comparison::Less, "hello!".into()), true),
@@ -139,8 +139,8 @@ pub(super) async fn ranges_options_and_functions(context: &Context) {
         (one_of(vec!["5".into()]), false),
         (Condition::exists("null"), true),
         (Condition::not_exists("null"), false),
-        (Condition::exists(Path::attribute("list").index(1)), true),
-        (Condition::exists(Path::attribute("list").index(2)), false),
+        (Condition::exists(Path::attribute("list").list_element(1)), true),
+        (Condition::exists(Path::attribute("list").list_element(2)), false),
         (Condition::HasType("set".into(), AttributeType::StringSet), true),
         (Condition::HasType("n".into(), AttributeType::String), false),
         (Condition::begins_with("s", "hel"), true),
@@ -183,25 +183,25 @@ pub(super) async fn conditions_combine(context: &Context) {
 pub(super) async fn a_failed_condition_brings_the_old_image(context: &Context) {
     let table = context.table().await;
     let store = context.store();
-    let old = with("a", "b", "n", 1_i64);
+    let old = item_with("a", "b", "n", 1_i64);
     context.put(&table, old.clone()).await;
     let condition = Some(Condition::equal("n", 2_i64));
     let put = PutRequest {
         table: table.clone(),
-        item: key("a", "b"),
+        item: item_key("a", "b"),
         condition: condition.clone(),
         ..PutRequest::default()
     };
     let update = UpdateRequest {
         table: table.clone(),
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         update: Update::new().set("n", 3_i64),
         condition: condition.clone(),
         ..UpdateRequest::default()
     };
     let delete = DeleteRequest {
         table: table.clone(),
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         condition,
         ..DeleteRequest::default()
     };
@@ -214,14 +214,14 @@ pub(super) async fn a_failed_condition_brings_the_old_image(context: &Context) {
         assert!(error.is_condition_failed() && !error.is_retryable(), "{error}");
         assert_eq!(error.old_image(), Some(&old));
     }
-    assert_eq!(context.get(&table, key("a", "b")).await, Some(old));
+    assert_eq!(context.get(&table, item_key("a", "b")).await, Some(old));
 }
 
 pub(super) async fn a_failed_condition_on_nothing_brings_nothing(context: &Context) {
     let table = context.table().await;
     let update = UpdateRequest {
         table: table.clone(),
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         update: Update::new().set("n", 3_i64),
         condition: Some(Condition::exists("PK")),
         ..UpdateRequest::default()
@@ -229,39 +229,39 @@ pub(super) async fn a_failed_condition_on_nothing_brings_nothing(context: &Conte
     let error = context.store().update(&update).await.unwrap_err();
     assert!(error.is_condition_failed());
     assert_eq!(error.old_image(), None);
-    assert_eq!(context.get(&table, key("a", "b")).await, None);
+    assert_eq!(context.get(&table, item_key("a", "b")).await, None);
 }
 
 pub(super) async fn create_only_where_nothing_is(context: &Context) {
     let table = context.table().await;
     let mut put = PutRequest {
         table: table.clone(),
-        item: with("a", "b", "n", 1_i64),
+        item: item_with("a", "b", "n", 1_i64),
         condition: Some(Condition::not_exists("PK")),
         ..PutRequest::default()
     };
     context.store().put(&put).await.unwrap();
     let first: Item = put.item.clone();
-    put.item = with("a", "b", "n", 2_i64);
+    put.item = item_with("a", "b", "n", 2_i64);
     let error = context.store().put(&put).await.unwrap_err();
     assert_eq!(error.old_image(), Some(&first));
-    assert_eq!(context.get(&table, key("a", "b")).await, Some(first));
+    assert_eq!(context.get(&table, item_key("a", "b")).await, Some(first));
 }
 
 pub(super) async fn names_may_hold_any_character(context: &Context) {
     let table = context.table().await;
     let name = "State#Date :x \"quoted\" [0] é";
-    context.put(&table, with("a", "b", name, 1_i64)).await;
+    context.put(&table, item_with("a", "b", name, 1_i64)).await;
     let update = UpdateRequest {
         table: table.clone(),
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         update: Update::new().set(name, 2_i64),
         condition: Some(Condition::equal(name, 1_i64)),
         ..UpdateRequest::default()
     };
     context.store().update(&update).await.unwrap();
     assert_eq!(
-        context.get(&table, key("a", "b")).await,
-        Some(with("a", "b", name, 2_i64))
+        context.get(&table, item_key("a", "b")).await,
+        Some(item_with("a", "b", name, 2_i64))
     );
 }

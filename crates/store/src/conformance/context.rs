@@ -122,7 +122,7 @@ impl Context {
     /// The `SK` of all items of a range, in order.
     pub(super) async fn sort_keys(&self, table: &str, range: KeyRange) -> Vec<String> {
         let page = self.query(&QueryRequest::new(table, range)).await;
-        texts(&page.items, "SK")
+        attribute_texts(&page.items, "SK")
     }
 
     pub(super) async fn clean_up(&self) {
@@ -135,7 +135,7 @@ impl Context {
 }
 
 /// An item of these attributes.
-pub(super) fn item<const N: usize>(attributes: [(&str, Value); N]) -> Item {
+pub(super) fn item_of<const N: usize>(attributes: [(&str, Value); N]) -> Item {
     attributes
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
@@ -143,35 +143,35 @@ pub(super) fn item<const N: usize>(attributes: [(&str, Value); N]) -> Item {
 }
 
 /// The key `PK`, `SK`.
-pub(super) fn key(partition: &str, sort: &str) -> Item {
-    item([("PK", partition.into()), ("SK", sort.into())])
+pub(super) fn item_key(partition: &str, sort: &str) -> Item {
+    item_of([("PK", partition.into()), ("SK", sort.into())])
 }
 
 /// An item of that key and one more attribute.
-pub(super) fn with(partition: &str, sort: &str, name: &str, value: impl Into<Value>) -> Item {
-    let mut item = key(partition, sort);
+pub(super) fn item_with(partition: &str, sort: &str, name: &str, value: impl Into<Value>) -> Item {
+    let mut item = item_key(partition, sort);
     item.insert(name.to_owned(), value.into());
     item
 }
 
 /// An item of exactly that many bytes, under the key `PK`, `SK`.
-pub(super) fn sized(partition: &str, sort: &str, bytes: usize) -> Item {
-    let empty = with(partition, sort, "pad", "");
+pub(super) fn sized_item(partition: &str, sort: &str, bytes: usize) -> Item {
+    let empty = item_with(partition, sort, "pad", "");
     let pad = bytes
         .checked_sub(singlet_item::item_size_bytes(&empty))
         .expect("the key alone is larger");
-    with(partition, sort, "pad", "x".repeat(pad))
+    item_with(partition, sort, "pad", "x".repeat(pad))
 }
 
 /// One attribute of each item, as text.
-pub(super) fn texts(items: &[Item], name: &str) -> Vec<String> {
+pub(super) fn attribute_texts(items: &[Item], name: &str) -> Vec<String> {
     items
         .iter()
         .map(|item| item[name].as_str().unwrap().to_owned())
         .collect()
 }
 
-pub(super) fn number(text: &str) -> Value {
+pub(super) fn number_value(text: &str) -> Value {
     Value::N(text.parse::<Number>().unwrap())
 }
 
@@ -198,7 +198,7 @@ pub(super) fn assert_reads(consumed: &Consumed, table: &str, halves: u64) {
         "on the table, of {consumed:?}"
     );
     assert_eq!(
-        consumed.total(),
+        consumed.total_units(),
         consumed.table(table),
         "on anything else, of {consumed:?}"
     );
@@ -218,7 +218,7 @@ pub(super) fn assert_writes(consumed: &Consumed, table: &str, units: u64) {
 #[track_caller]
 pub(super) fn assert_index_writes(consumed: &Consumed, table: &str, index: &str, units: u64) {
     assert_eq!(
-        consumed.index(table, index),
+        consumed.index_units(table, index),
         Units::write(WriteUnits::new(units)),
         "on index {index}, of {consumed:?}"
     );

@@ -1,6 +1,6 @@
 //! Indexes: who is in them, and with what.
 
-use super::context::{item, key, number, string_index, texts, with};
+use super::context::{attribute_texts, item_key, item_of, item_with, number_value, string_index};
 use super::{Context, Difference};
 use crate::{
     Direction, IndexKind, IndexProjection, IndexSpec, KeyRange, KeySchema, KeyType, Path, QueryRequest, ScanRequest,
@@ -9,8 +9,8 @@ use crate::{
 use singlet_item::{Item, Value};
 
 fn entry(partition: &str, sort: &str, index_key: [(&str, Value); 2]) -> Item {
-    let mut entry = key(partition, sort);
-    entry.extend(item(index_key));
+    let mut entry = item_key(partition, sort);
+    entry.extend(item_of(index_key));
     entry
 }
 
@@ -30,12 +30,12 @@ pub(super) async fn an_item_is_in_an_index_with_all_its_keys_only(context: &Cont
     context
         .put(&table, entry("2", "x", [("G", "g".into()), ("H", "a".into())]))
         .await;
-    context.put(&table, with("3", "x", "G", "g")).await;
-    context.put(&table, with("4", "x", "H", "h")).await;
+    context.put(&table, item_with("3", "x", "G", "g")).await;
+    context.put(&table, item_with("4", "x", "H", "h")).await;
     let page = context
         .query(&query(&table, "GSI", KeyRange::partition("G", "g")))
         .await;
-    assert_eq!(texts(&page.items, "PK"), ["2", "1"]);
+    assert_eq!(attribute_texts(&page.items, "PK"), ["2", "1"]);
     let scan = ScanRequest {
         table,
         index: Some("GSI".to_owned()),
@@ -48,7 +48,7 @@ pub(super) async fn an_index_follows_its_keys(context: &Context) {
     let table = context
         .indexed(vec![string_index("GSI", "G", None, IndexProjection::All)])
         .await;
-    context.put(&table, with("1", "x", "G", "old")).await;
+    context.put(&table, item_with("1", "x", "G", "old")).await;
     let found = async |value: &str| {
         context
             .query(&query(&table, "GSI", KeyRange::partition("G", value)))
@@ -58,7 +58,7 @@ pub(super) async fn an_index_follows_its_keys(context: &Context) {
     let change = async |update: Update| {
         let request = UpdateRequest {
             table: table.clone(),
-            key: key("1", "x"),
+            key: item_key("1", "x"),
             update,
             ..UpdateRequest::default()
         };
@@ -71,7 +71,7 @@ pub(super) async fn an_index_follows_its_keys(context: &Context) {
     assert_eq!((found("old").await, found("new").await), (0, 0));
     change(Update::new().set("G", "old")).await;
     assert_eq!((found("old").await, found("new").await), (1, 0));
-    context.put(&table, key("1", "x")).await;
+    context.put(&table, item_key("1", "x")).await;
     assert_eq!((found("old").await, found("new").await), (0, 0));
 }
 
@@ -81,7 +81,7 @@ pub(super) async fn an_index_key_of_another_type_is_refused(context: &Context) {
         .await;
     for wrong in [Value::from(1_i64), Value::Null, Value::from("")] {
         let error = context
-            .try_put(&table, with("1", "x", "G", wrong.clone()))
+            .try_put(&table, item_with("1", "x", "G", wrong.clone()))
             .await
             .unwrap_err();
         assert!(error.is_bad_request(), "{wrong:?}: {error}");
@@ -106,7 +106,7 @@ pub(super) async fn an_index_holds_what_it_projects(context: &Context) {
             .items
     };
     assert_eq!(found("GSI-all").await, [full]);
-    assert_eq!(found("GSI-keys").await, [with("1", "x", "G", "g")]);
+    assert_eq!(found("GSI-keys").await, [item_with("1", "x", "G", "g")]);
     assert_eq!(
         found("GSI-some").await,
         [entry("1", "x", [("G", "g".into()), ("kept", "k".into())])]
@@ -140,7 +140,7 @@ pub(super) async fn an_index_pages_over_equal_keys(context: &Context) {
         let mut found = Vec::new();
         loop {
             let page = context.query(&request).await;
-            found.extend(texts(&page.items, "PK"));
+            found.extend(attribute_texts(&page.items, "PK"));
             request.start = page.last_key;
             let Some(start) = &request.start else { break };
             assert_eq!(
@@ -172,14 +172,17 @@ pub(super) async fn a_local_index_is_read_consistently(context: &Context) {
     };
     let table = context.indexed(vec![local]).await;
     for (sort, rank) in [("a", 10_i64), ("b", 9), ("c", -1)] {
-        context.put(&table, with("p", sort, "rank", rank)).await;
+        context.put(&table, item_with("p", sort, "rank", rank)).await;
     }
-    context.put(&table, key("p", "unranked")).await;
+    context.put(&table, item_key("p", "unranked")).await;
     let mut request = query(&table, "LSI", KeyRange::partition("PK", "p"));
     request.consistent = true;
-    assert_eq!(texts(&context.query(&request).await.items, "SK"), ["c", "b", "a"]);
+    assert_eq!(
+        attribute_texts(&context.query(&request).await.items, "SK"),
+        ["c", "b", "a"]
+    );
     request.range = request.range.sort("rank", SortRange::greater(0_i64));
-    assert_eq!(texts(&context.query(&request).await.items, "SK"), ["b", "a"]);
+    assert_eq!(attribute_texts(&context.query(&request).await.items, "SK"), ["b", "a"]);
 }
 
 pub(super) async fn an_index_key_may_have_several_attributes(context: &Context) {
@@ -211,13 +214,13 @@ pub(super) async fn an_index_key_may_have_several_attributes(context: &Context) 
     context.put(&table, incomplete).await;
 
     let year = || KeyRange::partition("tenant", "t").and_partition("year", 2026_i64);
-    let found = async |range: KeyRange| texts(&context.query(&query(&table, "GSI", range)).await.items, "PK");
+    let found = async |range: KeyRange| attribute_texts(&context.query(&query(&table, "GSI", range)).await.items, "PK");
     assert_eq!(found(year()).await, ["2", "1", "3"]);
     assert_eq!(found(year().sort("month", SortRange::equal(2_i64))).await, ["2", "1"]);
     assert_eq!(found(year().sort("month", SortRange::greater(2_i64))).await, ["3"]);
     let named = |range| {
         year()
-            .sort("month", SortRange::equal(number("2.0")))
+            .sort("month", SortRange::equal(number_value("2.0")))
             .sort("name", range)
     };
     assert_eq!(found(named(SortRange::begins_with("b"))).await, ["1"]);
@@ -257,7 +260,7 @@ pub(super) async fn an_index_of_several_attributes_pages(context: &Context) {
     let mut found = Vec::new();
     loop {
         let page = context.query(&request).await;
-        found.extend(texts(&page.items, "PK"));
+        found.extend(attribute_texts(&page.items, "PK"));
         request.start = page.last_key;
         if request.start.is_none() {
             break;

@@ -1,7 +1,7 @@
 //! Single items: what goes in comes out.
 
 use super::Context;
-use super::context::{item, key, number, with};
+use super::context::{item_key, item_of, item_with, number_value};
 use crate::{DeleteRequest, GetRequest, KeySchema, KeyType, Path, PutRequest};
 use singlet_item::{Item, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,11 +12,11 @@ pub(super) async fn every_type_comes_back(context: &Context) {
         ("inner".to_owned(), Value::from(1_i64)),
         (String::new() + "k.1", "v".into()),
     ]);
-    let mut full = key("a", "b");
-    full.extend(item([
+    let mut full = item_key("a", "b");
+    full.extend(item_of([
         ("string", "straße 😀".into()),
         ("empty string", "".into()),
-        ("number", number("-1.5")),
+        ("number", number_value("-1.5")),
         ("binary", Value::B(vec![0, 255, 128])),
         ("empty binary", Value::B(vec![])),
         ("true", true.into()),
@@ -31,7 +31,7 @@ pub(super) async fn every_type_comes_back(context: &Context) {
         ("binaries", Value::Bs(BTreeSet::from([vec![1], vec![0, 1]]))),
     ]));
     context.put(&table, full.clone()).await;
-    assert_eq!(context.get(&table, key("a", "b")).await, Some(full));
+    assert_eq!(context.get(&table, item_key("a", "b")).await, Some(full));
 }
 
 pub(super) async fn numbers_keep_38_digits(context: &Context) {
@@ -48,18 +48,18 @@ pub(super) async fn numbers_keep_38_digits(context: &Context) {
     ];
     for (position, text) in numbers.iter().enumerate() {
         let sort = position.to_string();
-        let written = with("a", &sort, "number", number(text));
+        let written = item_with("a", &sort, "number", number_value(text));
         context.put(&table, written.clone()).await;
-        assert_eq!(context.get(&table, key("a", &sort)).await, Some(written), "{text}");
+        assert_eq!(context.get(&table, item_key("a", &sort)).await, Some(written), "{text}");
     }
 }
 
 pub(super) async fn an_absent_item_is_an_answer(context: &Context) {
     let table = context.table().await;
-    assert_eq!(context.get(&table, key("a", "b")).await, None);
+    assert_eq!(context.get(&table, item_key("a", "b")).await, None);
     let delete = DeleteRequest {
         table,
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         return_old: true,
         ..DeleteRequest::default()
     };
@@ -70,55 +70,55 @@ pub(super) async fn a_put_replaces_and_returns_the_old(context: &Context) {
     let table = context.table().await;
     let mut put = PutRequest {
         table: table.clone(),
-        item: with("a", "b", "one", 1_i64),
+        item: item_with("a", "b", "one", 1_i64),
         return_old: true,
         ..PutRequest::default()
     };
     assert_eq!(context.store().put(&put).await.unwrap().attributes, None);
-    let old = std::mem::replace(&mut put.item, with("a", "b", "two", 2_i64));
+    let old = std::mem::replace(&mut put.item, item_with("a", "b", "two", 2_i64));
     assert_eq!(context.store().put(&put).await.unwrap().attributes, Some(old));
-    assert_eq!(context.get(&table, key("a", "b")).await, Some(put.item));
+    assert_eq!(context.get(&table, item_key("a", "b")).await, Some(put.item));
 }
 
 pub(super) async fn a_delete_returns_the_old(context: &Context) {
     let table = context.table().await;
-    let written = with("a", "b", "one", 1_i64);
+    let written = item_with("a", "b", "one", 1_i64);
     context.put(&table, written.clone()).await;
     let delete = DeleteRequest {
         table: table.clone(),
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         return_old: true,
         ..DeleteRequest::default()
     };
     assert_eq!(context.store().delete(&delete).await.unwrap().attributes, Some(written));
-    assert_eq!(context.get(&table, key("a", "b")).await, None);
+    assert_eq!(context.get(&table, item_key("a", "b")).await, None);
 }
 
 pub(super) async fn number_and_binary_keys_find_their_item(context: &Context) {
     let schema = KeySchema::partition("number", KeyType::Number).sort("binary", KeyType::Binary);
     let table = context.create(schema).await;
-    let written = item([
-        ("number", number("1.50")),
+    let written = item_of([
+        ("number", number_value("1.50")),
         ("binary", Value::B(vec![0, 1])),
         ("x", "y".into()),
     ]);
     context.put(&table, written.clone()).await;
-    let same = item([("number", number("15e-1")), ("binary", Value::B(vec![0, 1]))]);
+    let same = item_of([("number", number_value("15e-1")), ("binary", Value::B(vec![0, 1]))]);
     assert_eq!(context.get(&table, same).await, Some(written));
-    let other = item([("number", number("1.5")), ("binary", Value::B(vec![0]))]);
+    let other = item_of([("number", number_value("1.5")), ("binary", Value::B(vec![0]))]);
     assert_eq!(context.get(&table, other).await, None);
 }
 
 pub(super) async fn a_table_may_have_no_sort_key(context: &Context) {
     let table = context.create(KeySchema::partition("id", KeyType::String)).await;
-    let written = item([("id", "a".into()), ("x", 1_i64.into())]);
+    let written = item_of([("id", "a".into()), ("x", 1_i64.into())]);
     context.put(&table, written.clone()).await;
-    assert_eq!(context.get(&table, item([("id", "a".into())])).await, Some(written));
+    assert_eq!(context.get(&table, item_of([("id", "a".into())])).await, Some(written));
 }
 
 pub(super) async fn a_projection_returns_the_paths(context: &Context) {
     let table = context.table().await;
-    let mut full = with(
+    let mut full = item_with(
         "a",
         "b",
         "list",
@@ -134,10 +134,10 @@ pub(super) async fn a_projection_returns_the_paths(context: &Context) {
     context.put(&table, full).await;
     let get = GetRequest {
         table,
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         projection: [
             Path::attribute("map").key("keep me"),
-            Path::attribute("list").index(1),
+            Path::attribute("list").list_element(1),
             Path::attribute("a.b"),
             Path::attribute("size"),
             Path::attribute("absent"),
@@ -146,7 +146,7 @@ pub(super) async fn a_projection_returns_the_paths(context: &Context) {
         ..GetRequest::default()
     };
     let found = context.store().get(&get).await.unwrap().item;
-    let expected = item([
+    let expected = item_of([
         (
             "map",
             BTreeMap::from([("keep me".to_owned(), Value::from(1_i64))]).into(),
@@ -160,24 +160,24 @@ pub(super) async fn a_projection_returns_the_paths(context: &Context) {
 
 pub(super) async fn a_projection_of_nothing_is_an_empty_item(context: &Context) {
     let table = context.table().await;
-    context.put(&table, key("a", "b")).await;
+    context.put(&table, item_key("a", "b")).await;
     let mut get = GetRequest {
         table,
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         projection: [Path::attribute("absent")].into(),
         ..GetRequest::default()
     };
     assert_eq!(context.store().get(&get).await.unwrap().item, Some(Item::new()));
-    get.key = key("a", "c");
+    get.key = item_key("a", "c");
     assert_eq!(context.store().get(&get).await.unwrap().item, None);
 }
 
 pub(super) async fn a_wrong_key_is_refused(context: &Context) {
     let table = context.table().await;
     let wrong = [
-        item([("PK", "a".into())]),
-        item([("PK", "a".into()), ("SK", 1_i64.into())]),
-        item([("PK", "a".into()), ("SK", "b".into()), ("x", "c".into())]),
+        item_of([("PK", "a".into())]),
+        item_of([("PK", "a".into()), ("SK", 1_i64.into())]),
+        item_of([("PK", "a".into()), ("SK", "b".into()), ("x", "c".into())]),
         Item::new(),
     ];
     for key in wrong {
@@ -190,7 +190,7 @@ pub(super) async fn a_wrong_key_is_refused(context: &Context) {
     }
     assert!(
         context
-            .try_put(&table, item([("PK", "a".into())]))
+            .try_put(&table, item_of([("PK", "a".into())]))
             .await
             .unwrap_err()
             .is_bad_request()

@@ -1,6 +1,6 @@
 //! Queries: ranges, order and pages.
 
-use super::context::{item, key, number, texts, with};
+use super::context::{attribute_texts, item_key, item_of, item_with, number_value};
 use super::{Context, Difference};
 use crate::{Comparison, Condition, Direction, KeyRange, KeySchema, KeyType, Path, QueryRequest, Select, SortRange};
 use singlet_item::{Item, Value};
@@ -8,9 +8,9 @@ use singlet_item::{Item, Value};
 async fn letters(context: &Context) -> String {
     let table = context.table().await;
     for sort in ["a", "b", "ba", "bb", "c", "d#1"] {
-        context.put(&table, with("p", sort, "n", sort.len() as i64)).await;
+        context.put(&table, item_with("p", sort, "n", sort.len() as i64)).await;
     }
-    context.put(&table, key("other", "b")).await;
+    context.put(&table, item_key("other", "b")).await;
     table
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn strings_sort_by_their_bytes(context: &Context) {
     // Code units of UTF-16 would put the last before the one before it.
     let sorted = ["#", "A", "Z", "a", "é", "ſ", "中", "\u{ffff}", "😀"];
     for sort in sorted.iter().rev() {
-        context.put(&table, key("p", sort)).await;
+        context.put(&table, item_key("p", sort)).await;
     }
     assert_eq!(context.sort_keys(&table, KeyRange::partition("PK", "p")).await, sorted);
 }
@@ -88,10 +88,10 @@ pub(super) async fn numbers_sort_by_value(context: &Context) {
         "12345678901234567890123456789012345678",
         "9.9e125",
     ]
-    .map(number);
+    .map(number_value);
     for value in sorted.iter().rev() {
         context
-            .put(&table, item([("p", "p".into()), ("n", value.clone())]))
+            .put(&table, item_of([("p", "p".into()), ("n", value.clone())]))
             .await;
     }
     let numbers = |items: Vec<Item>| items.into_iter().map(|item| item["n"].clone()).collect::<Vec<_>>();
@@ -99,7 +99,7 @@ pub(super) async fn numbers_sort_by_value(context: &Context) {
         .query(&QueryRequest::new(&table, KeyRange::partition("p", "p")))
         .await;
     assert_eq!(numbers(all.items), sorted);
-    let range = KeyRange::partition("p", "p").sort("n", SortRange::between(number("-9.5"), number("0.1")));
+    let range = KeyRange::partition("p", "p").sort("n", SortRange::between(number_value("-9.5"), number_value("0.1")));
     let some = context.query(&QueryRequest::new(&table, range)).await;
     assert_eq!(numbers(some.items), sorted[3..10]);
 }
@@ -120,7 +120,7 @@ pub(super) async fn binaries_sort_by_their_bytes(context: &Context) {
     .map(Value::B);
     for value in sorted.iter().rev() {
         context
-            .put(&table, item([("p", partition()), ("b", value.clone())]))
+            .put(&table, item_of([("p", partition()), ("b", value.clone())]))
             .await;
     }
     let found = context
@@ -146,8 +146,8 @@ pub(super) async fn pages_go_both_ways(context: &Context) {
         assert!(request.start.is_some());
         let second = context.query(&request).await;
         assert_eq!(second.last_key, None);
-        let mut keys = texts(&first.items, "SK");
-        keys.extend(texts(&second.items, "SK"));
+        let mut keys = attribute_texts(&first.items, "SK");
+        keys.extend(attribute_texts(&second.items, "SK"));
         if direction == Direction::Descending {
             keys.reverse();
         }
@@ -177,7 +177,7 @@ pub(super) async fn a_filter_comes_after_the_limit(context: &Context) {
     loop {
         let page = context.query(&request).await;
         assert_eq!(page.count, page.items.len());
-        keys.extend(texts(&page.items, "SK"));
+        keys.extend(attribute_texts(&page.items, "SK"));
         pages.push((page.count, page.scanned));
         request.start = page.last_key;
         if request.start.is_none() {
@@ -201,7 +201,7 @@ pub(super) async fn a_projection_of_a_page(context: &Context) {
     let table = letters(context).await;
     let mut request = QueryRequest::new(&table, KeyRange::partition("PK", "p").sort("SK", SortRange::less("b")));
     request.select = Select::Paths([Path::from("n")].into());
-    assert_eq!(context.query(&request).await.items, [item([("n", 1_i64.into())])]);
+    assert_eq!(context.query(&request).await.items, [item_of([("n", 1_i64.into())])]);
     request.select = Select::Paths([].into());
     assert!(context.store().query(&request).await.unwrap_err().is_bad_request());
 }
@@ -210,7 +210,10 @@ pub(super) async fn a_megabyte_ends_a_page(context: &Context) {
     let table = context.table().await;
     for position in 0..6 {
         context
-            .put(&table, with("p", &position.to_string(), "pad", "x".repeat(300_000)))
+            .put(
+                &table,
+                item_with("p", &position.to_string(), "pad", "x".repeat(300_000)),
+            )
             .await;
     }
     let mut request = QueryRequest::new(&table, KeyRange::partition("PK", "p"));

@@ -1,14 +1,16 @@
 //! Scans: everything, in pages and in parts.
 
 use super::Context;
-use super::context::{key, with};
+use super::context::{item_key, item_with};
 use crate::{Condition, Path, ScanRequest, ScanSegment, Select};
 use std::collections::BTreeSet;
 
 async fn numbered(context: &Context, count: i64) -> String {
     let table = context.table().await;
     for number in 0..count {
-        context.put(&table, with(&format!("p{number}"), "s", "n", number)).await;
+        context
+            .put(&table, item_with(&format!("p{number}"), "s", "n", number))
+            .await;
     }
     table
 }
@@ -76,7 +78,7 @@ pub(super) async fn a_scan_filters_projects_and_counts(context: &Context) {
         ..ScanRequest::default()
     };
     let page = context.store().scan(&request).await.unwrap();
-    assert_eq!(page.items, [key("p3", "s")]);
+    assert_eq!(page.items, [item_key("p3", "s")]);
     assert_eq!((page.count, page.scanned), (1, 5));
     request.select = Select::Count;
     let page = context.store().scan(&request).await.unwrap();

@@ -1,6 +1,6 @@
 //! Streams: what happened, in order.
 
-use super::context::{key, with};
+use super::context::{item_key, item_with};
 use super::{Context, Difference};
 use crate::{
     DeleteRequest, KeySchema, KeyType, PutRequest, StreamEvent, StreamPage, StreamPosition, StreamRecord,
@@ -44,17 +44,17 @@ async fn records(
 }
 
 async fn change(context: &Context, table: &str) {
-    context.put(table, with("a", "1", "n", 1_i64)).await;
+    context.put(table, item_with("a", "1", "n", 1_i64)).await;
     let update = UpdateRequest {
         table: table.to_owned(),
-        key: key("a", "1"),
+        key: item_key("a", "1"),
         update: Update::new().set("n", 2_i64),
         ..UpdateRequest::default()
     };
     context.store().update(&update).await.unwrap();
     let delete = DeleteRequest {
         table: table.to_owned(),
-        key: key("a", "1"),
+        key: item_key("a", "1"),
         ..DeleteRequest::default()
     };
     context.store().delete(&delete).await.unwrap();
@@ -68,7 +68,7 @@ pub(super) async fn changes_come_in_order_with_both_images(context: &Context) {
         .iter()
         .map(|record| (record.event, record.old.clone(), record.new.clone()))
         .collect();
-    let (one, two) = (with("a", "1", "n", 1_i64), with("a", "1", "n", 2_i64));
+    let (one, two) = (item_with("a", "1", "n", 1_i64), item_with("a", "1", "n", 2_i64));
     let expected = [
         (StreamEvent::Insert, None, Some(one.clone())),
         (StreamEvent::Modify, Some(one), Some(two.clone())),
@@ -76,7 +76,7 @@ pub(super) async fn changes_come_in_order_with_both_images(context: &Context) {
     ];
     assert_eq!(seen, expected);
     for record in &found {
-        assert_eq!(record.key, key("a", "1"));
+        assert_eq!(record.key, item_key("a", "1"));
         assert!(record.at_seconds > 1_700_000_000, "{}", record.at_seconds);
         assert!(!record.expired);
     }
@@ -90,14 +90,16 @@ pub(super) async fn a_stream_of_keys_has_no_images(context: &Context) {
     assert!(
         found
             .iter()
-            .all(|record| record.key == key("a", "1") && record.old.is_none() && record.new.is_none())
+            .all(|record| record.key == item_key("a", "1") && record.old.is_none() && record.new.is_none())
     );
 }
 
 pub(super) async fn reading_goes_on_where_a_page_ended(context: &Context) {
     let table = streamed(context, StreamView::New).await;
     for number in 0..7_i64 {
-        context.put(&table, with("a", &number.to_string(), "n", number)).await;
+        context
+            .put(&table, item_with("a", &number.to_string(), "n", number))
+            .await;
     }
     let (found, position) = records(context, &table, StreamPosition::Start, 2, 7).await;
     let numbers: Vec<_> = found
@@ -107,20 +109,20 @@ pub(super) async fn reading_goes_on_where_a_page_ended(context: &Context) {
     assert_eq!(numbers, (0..7_i64).map(Into::into).collect::<Vec<_>>());
     let end = page(context, &table, position.clone(), 100).await;
     assert_eq!(end.records, []);
-    context.put(&table, with("a", "later", "n", 7_i64)).await;
+    context.put(&table, item_with("a", "later", "n", 7_i64)).await;
     let (from_old, _) = records(context, &table, position, 100, 1).await;
     let (from_end, _) = records(context, &table, end.next, 100, 1).await;
     assert_eq!(from_old, from_end);
-    assert_eq!(from_old[0].key, key("a", "later"));
+    assert_eq!(from_old[0].key, item_key("a", "later"));
 }
 
 /// Where the newest change is, no number of DynamoDB's says: what was there before may come too, but nothing is missing.
 pub(super) async fn latest_has_all_that_comes(context: &Context) {
     let table = streamed(context, StreamView::New).await;
-    context.put(&table, key("a", "before")).await;
+    context.put(&table, item_key("a", "before")).await;
     let start = page(context, &table, StreamPosition::Latest, 100).await;
     assert_eq!(start.records, []);
-    context.put(&table, key("a", "after")).await;
+    context.put(&table, item_key("a", "after")).await;
     let mut position = start.next;
     let mut found = Vec::new();
     for _ in 0..10 {
@@ -128,16 +130,16 @@ pub(super) async fn latest_has_all_that_comes(context: &Context) {
         found.extend(page.records.into_iter().map(|record| record.key));
         position = page.next;
     }
-    found.retain(|found| *found != key("a", "before"));
-    assert_eq!(found, [key("a", "after")]);
+    found.retain(|found| *found != item_key("a", "before"));
+    assert_eq!(found, [item_key("a", "after")]);
 }
 
 pub(super) async fn latest_of_an_empty_stream_misses_nothing(context: &Context) {
     let table = streamed(context, StreamView::New).await;
     let start = page(context, &table, StreamPosition::Latest, 100).await;
-    context.put(&table, key("a", "first")).await;
+    context.put(&table, item_key("a", "first")).await;
     let (found, _) = records(context, &table, start.next, 100, 1).await;
-    assert_eq!(found[0].key, key("a", "first"));
+    assert_eq!(found[0].key, item_key("a", "first"));
 }
 
 pub(super) async fn a_transaction_is_on_the_stream(context: &Context) {
@@ -145,7 +147,7 @@ pub(super) async fn a_transaction_is_on_the_stream(context: &Context) {
     let put = |sort: &str| {
         TransactWrite::Put(PutRequest {
             table: table.clone(),
-            item: key("a", sort),
+            item: item_key("a", sort),
             ..PutRequest::default()
         })
     };
@@ -163,19 +165,19 @@ pub(super) async fn a_transaction_is_on_the_stream(context: &Context) {
 pub(super) async fn what_changes_nothing_is_not_on_the_stream(context: &Context) {
     for view in [StreamView::Both, StreamView::New] {
         let table = streamed(context, view).await;
-        context.put(&table, with("a", "1", "n", 1_i64)).await;
-        context.put(&table, with("a", "1", "n", 1_i64)).await;
+        context.put(&table, item_with("a", "1", "n", 1_i64)).await;
+        context.put(&table, item_with("a", "1", "n", 1_i64)).await;
         let delete = DeleteRequest {
             table: table.clone(),
-            key: key("a", "absent"),
+            key: item_key("a", "absent"),
             ..DeleteRequest::default()
         };
         context.store().delete(&delete).await.unwrap();
-        context.put(&table, with("a", "2", "n", 2_i64)).await;
+        context.put(&table, item_with("a", "2", "n", 2_i64)).await;
         let told = view == StreamView::New && context.differs(Difference::UnchangedItemIsStreamed);
         let expected = if told { 3 } else { 2 };
         let (found, position) = records(context, &table, StreamPosition::Start, 100, expected).await;
-        assert_eq!(found.last().unwrap().key, key("a", "2"));
+        assert_eq!(found.last().unwrap().key, item_key("a", "2"));
         assert_eq!(page(context, &table, position, 100).await.records, []);
     }
 }

@@ -1,7 +1,7 @@
 //! The life of tables.
 
 use super::Context;
-use super::context::{key, string_index};
+use super::context::{item_key, string_index};
 use crate::{
     Billing, GetRequest, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyRange, KeySchema, KeyType, QueryRequest,
     ScanRequest, StreamView, TableChange, TableSpec, TableStatus,
@@ -106,10 +106,16 @@ pub(super) async fn what_is_not_there_is_not_found(context: &Context) {
     assert!(store.describe_table(&table).await.unwrap_err().is_not_found());
     assert!(store.delete_table(&table).await.unwrap_err().is_not_found());
     assert!(store.update_ttl(&table, Some("at")).await.unwrap_err().is_not_found());
-    assert!(context.try_put(&table, key("a", "b")).await.unwrap_err().is_not_found());
+    assert!(
+        context
+            .try_put(&table, item_key("a", "b"))
+            .await
+            .unwrap_err()
+            .is_not_found()
+    );
     let get = GetRequest {
         table: table.clone(),
-        key: key("a", "b"),
+        key: item_key("a", "b"),
         ..GetRequest::default()
     };
     assert!(store.get(&get).await.unwrap_err().is_not_found());

@@ -7,7 +7,7 @@ use singlet_item::limits::{EXPRESSION_OPERATORS_MAX, IN_OPERANDS_MAX, NESTING_LE
 
 impl Renderer {
     /// The expression of a condition or a filter.
-    pub fn condition(&mut self, condition: &Condition) -> Result<String> {
+    pub fn condition_text(&mut self, condition: &Condition) -> Result<String> {
         self.operators = 0;
         let rendered = self.tree(condition, 0)?;
         if self.operators > EXPRESSION_OPERATORS_MAX {
@@ -148,7 +148,7 @@ mod tests {
     use crate::{AttributeType, Path};
 
     fn rendered(condition: &Condition) -> String {
-        Renderer::new().condition(condition).unwrap()
+        Renderer::new().condition_text(condition).unwrap()
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
             operand: Path::from("a").into(),
             options: (0..count).map(Operand::from).collect(),
         };
-        let error = |condition: &Condition| Renderer::new().condition(condition).unwrap_err();
+        let error = |condition: &Condition| Renderer::new().condition_text(condition).unwrap_err();
         assert!(error(&options(101)).is_too_large());
         assert!(error(&options(0)).is_bad_request());
         assert!(error(&Condition::And(vec![])).is_bad_request());

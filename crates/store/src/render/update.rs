@@ -7,7 +7,7 @@ use singlet_item::limits::NESTING_LEVELS_MAX;
 
 impl Renderer {
     /// The expression of an update; none, if it changes nothing.
-    pub fn update(&mut self, update: &Update) -> Result<Option<String>> {
+    pub fn update_text(&mut self, update: &Update) -> Result<Option<String>> {
         let mut clauses = Vec::new();
         if !update.set.is_empty() {
             let assignments: Result<Vec<String>> = update
@@ -99,10 +99,10 @@ mod tests {
             .add("total", 5)
             .delete("tags", "old");
         assert_eq!(
-            Renderer::new().update(&update).unwrap().unwrap(),
+            Renderer::new().update_text(&update).unwrap().unwrap(),
             "SET #0 = if_not_exists(#0, :0) + :1, #1 = #1 - :2, #2 = list_append(#2, :3), #3 = #0 \
              REMOVE #4.#5 ADD #6 :4 DELETE #7 :5"
         );
-        assert_eq!(Renderer::new().update(&Update::new()).unwrap(), None);
+        assert_eq!(Renderer::new().update_text(&Update::new()).unwrap(), None);
     }
 }

@@ -17,7 +17,7 @@ impl GetExpressions {
     pub fn new(projection: &[Path]) -> Result<Self> {
         let mut renderer = Renderer::new();
         Ok(Self {
-            projection: renderer.projection(projection)?,
+            projection: renderer.projection_text(projection)?,
             placeholders: renderer.finish(),
         })
     }
@@ -40,7 +40,7 @@ pub struct PageExpressions {
 
 impl PageExpressions {
     /// Those of a query.
-    pub fn query(request: &QueryRequest) -> Result<Self> {
+    pub fn query_expressions(request: &QueryRequest) -> Result<Self> {
         Self::query_for(request, &request.select)
     }
 
@@ -56,7 +56,7 @@ impl PageExpressions {
     }
 
     /// Those of a scan.
-    pub fn scan(request: &ScanRequest) -> Result<Self> {
+    pub fn scan_expressions(request: &ScanRequest) -> Result<Self> {
         Self::page(Renderer::new(), None, request.filter.as_ref(), &request.select)
     }
 
@@ -66,10 +66,10 @@ impl PageExpressions {
         filter: Option<&Condition>,
         select: &Select,
     ) -> Result<Self> {
-        let filter = filter.map(|filter| renderer.condition(filter)).transpose()?;
+        let filter = filter.map(|filter| renderer.condition_text(filter)).transpose()?;
         let projection = match select {
             Select::Paths(paths) if paths.is_empty() => return Err(StoreError::bad_request("no path is selected")),
-            Select::Paths(paths) => renderer.projection(paths)?,
+            Select::Paths(paths) => renderer.projection_text(paths)?,
             Select::All | Select::Count => None,
         };
         Ok(Self {
@@ -95,24 +95,26 @@ pub struct WriteExpressions {
 
 impl WriteExpressions {
     /// Those of a put, a delete or a check.
-    pub fn condition(condition: Option<&Condition>) -> Result<Self> {
+    pub fn condition_expressions(condition: Option<&Condition>) -> Result<Self> {
         let mut renderer = Renderer::new();
         Ok(Self {
             update: None,
-            condition: condition.map(|condition| renderer.condition(condition)).transpose()?,
+            condition: condition
+                .map(|condition| renderer.condition_text(condition))
+                .transpose()?,
             placeholders: renderer.finish(),
         })
     }
 
     /// Those of an update.
-    pub fn update(request: &UpdateRequest) -> Result<Self> {
+    pub fn update_expressions(request: &UpdateRequest) -> Result<Self> {
         let mut renderer = Renderer::new();
         Ok(Self {
-            update: renderer.update(&request.update)?,
+            update: renderer.update_text(&request.update)?,
             condition: request
                 .condition
                 .as_ref()
-                .map(|condition| renderer.condition(condition))
+                .map(|condition| renderer.condition_text(condition))
                 .transpose()?,
             placeholders: renderer.finish(),
         })
@@ -123,6 +125,6 @@ impl WriteExpressions {
         if request.update.is_empty() {
             return Err(StoreError::bad_request("an update in a transaction changes nothing"));
         }
-        Self::update(request)
+        Self::update_expressions(request)
     }
 }

@@ -24,7 +24,7 @@ pub(crate) enum PlaceMeaning {
 
 impl PlaceMeaning {
     /// How a value differs; nothing where it fits.
-    pub fn difference(&self, got: Option<&Value>) -> Option<String> {
+    pub fn value_difference(&self, got: Option<&Value>) -> Option<String> {
         let got = got.filter(|got| !got.is_null());
         match self {
             PlaceMeaning::Value(Value::Null) => got.map(|_| "something is answered where nothing is meant".to_owned()),
@@ -40,7 +40,7 @@ impl PlaceMeaning {
     }
 
     fn fits(&self, got: &Value) -> bool {
-        self.difference(Some(got)).is_none()
+        self.value_difference(Some(got)).is_none()
     }
 
     /// As values, to be shown.
@@ -84,11 +84,11 @@ fn one_difference(any: &[PlaceMeaning], got: Option<&Value>) -> Option<String> {
         ([], None) => None,
         ([], Some(_)) => Some("a row comes where none is meant".to_owned()),
         // What is made of a row may be absent, which is answered as no row is.
-        (any, None) if any.iter().any(|one| one.difference(None).is_none()) => None,
+        (any, None) if any.iter().any(|one| one.value_difference(None).is_none()) => None,
         (_, None) => Some("no row comes where one is meant".to_owned()),
         (any, Some(got)) => match any.iter().any(|one| one.fits(got)) {
             true => None,
-            false => any.first().and_then(|first| first.difference(Some(got))),
+            false => any.first().and_then(|first| first.value_difference(Some(got))),
         },
     }
 }
@@ -103,7 +103,7 @@ fn row_difference(own: &Value, with: &BTreeMap<String, PlaceMeaning>, got: Optio
         return (got != Some(own)).then(|| "row differs".to_owned());
     };
     for (name, part) in with {
-        if let Some(what) = part.difference(got.get(name)) {
+        if let Some(what) = part.value_difference(got.get(name)) {
             return Some(format!("with `{name}`: {what}"));
         }
     }
@@ -120,7 +120,7 @@ fn fields_difference(fields: &BTreeMap<String, PlaceMeaning>, got: Option<&Value
         return Some(format!("`{other}` is not meant"));
     }
     fields.iter().find_map(|(name, part)| {
-        let what = part.difference(got.get(name))?;
+        let what = part.value_difference(got.get(name))?;
         Some(format!("`{name}`: {what}"))
     })
 }
@@ -154,7 +154,7 @@ fn misplaced(groups: &[Vec<PlaceMeaning>], got: &[Value], at: usize, row: &Value
     let came = got.iter().filter(|other| *other == row).count();
     if meant == 0 {
         let nearest = left.iter().find_map(|meaning| {
-            let what = meaning.difference(Some(row))?;
+            let what = meaning.value_difference(Some(row))?;
             what.starts_with("with").then_some(what)
         });
         return nearest.unwrap_or_else(|| format!("row {at} is not meant, or not so"));

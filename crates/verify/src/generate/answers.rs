@@ -30,7 +30,7 @@ impl ReadWriter<'_> {
     fn named_value(&mut self, at: usize) -> Option<String> {
         let sure = |attribute: &&GeneratedAttribute| attribute.kind.free_text && attribute.is_sure();
         let attribute = self.entity.attributes.iter().find(sure)?.clone();
-        let arg = self.arg(&attribute, "", false);
+        let arg = self.attribute_argument(&attribute, "", false);
         self.conjuncts.push(format!("lower({}) == v{at}", attribute.name));
         Some(format!("      v{at}: 'lower({arg})'\n"))
     }
@@ -44,7 +44,7 @@ impl ReadWriter<'_> {
         let mut key = Vec::new();
         for part in self.entity.primary.clone() {
             if !(history && part.attribute.name == "at") {
-                let arg = self.arg(&part.attribute, "", false);
+                let arg = self.attribute_argument(&part.attribute, "", false);
                 key.push((part.attribute.name, arg));
             }
         }
@@ -108,8 +108,8 @@ impl ReadWriter<'_> {
         let path = self.rng.choice(&self.entity.paths)?.clone();
         let before = std::mem::take(&mut self.conjuncts);
         let args = self.args.len();
-        let bound = self.follow(&path);
-        let order = self.order(&path, bound);
+        let bound = self.follow_path(&path);
+        let order = self.order_text(&path, bound);
         self.args.iter_mut().skip(args).for_each(|arg| arg.optional = false);
         let tests = std::mem::replace(&mut self.conjuncts, before).join(" && ");
         let order = order
@@ -149,7 +149,7 @@ impl ReadWriter<'_> {
     }
 
     /// Numbers that are added up beside a count.
-    pub fn sums(&mut self) -> String {
+    pub fn sums_text(&mut self) -> String {
         let is_number = |attribute: &&GeneratedAttribute| {
             let counts = attribute.kind.ty.starts_with("int") || attribute.kind.ty.starts_with("number");
             attribute.kind.shape == StoredShape::Number && attribute.is_sure() && counts
@@ -165,13 +165,13 @@ impl ReadWriter<'_> {
     }
 
     /// An argument that turns the order round.
-    pub fn reverse(&mut self) -> String {
+    pub fn reverse_argument(&mut self) -> String {
         if self.rng.u8(..8) > 0 {
             return String::new();
         }
         let attribute = GeneratedAttribute::new(self.rng, "turned", &kinds::TOMBSTONE, false);
         let before = self.args.len();
-        let arg = self.arg(&attribute, "", false);
+        let arg = self.attribute_argument(&attribute, "", false);
         if self.args.len() == before {
             return String::new();
         }
@@ -179,7 +179,7 @@ impl ReadWriter<'_> {
     }
 
     /// Which optional arguments may be sent together: not every one of them alone.
-    pub fn together(&mut self) -> Vec<Vec<String>> {
+    pub fn sent_together(&mut self) -> Vec<Vec<String>> {
         let optional: Vec<String> = self
             .args
             .iter()
@@ -197,7 +197,7 @@ impl ReadWriter<'_> {
     }
 
     /// A route: what one attribute must be stands in its path at times, the rest in the query.
-    pub fn route(&mut self, at: usize) -> String {
+    pub fn route_text(&mut self, at: usize) -> String {
         if self.rng.u8(..3) > 0 {
             return String::new();
         }

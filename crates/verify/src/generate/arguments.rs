@@ -31,7 +31,7 @@ pub struct GeneratedArg {
 
 impl GeneratedRead {
     /// Arguments of which many are the values of one row, others from the pools; optional ones are left out at times.
-    pub fn arguments(&self, rng: &mut Rng, row: Option<&Attributes>) -> Attributes {
+    pub fn draw_arguments(&self, rng: &mut Rng, row: Option<&Attributes>) -> Attributes {
         // Where each argument goes its own way, few rows fit all of them.
         let strays = if rng.u8(..3) > 0 { 12 } else { 3 };
         let mut args = Attributes::new();

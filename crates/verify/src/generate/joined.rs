@@ -45,8 +45,8 @@ impl ReadWriter<'_> {
         let tests = tests.join(" && ");
         let entity = &self.entity.name;
         if self.rng.u8(..5) == 0 {
-            let sums = self.sums().replace("    sum", "        sum");
-            let by = self.by().replace("    by", "        by");
+            let sums = self.sums_text().replace("    sum", "        sum");
+            let by = self.caller_words().replace("    by", "        by");
             return format!("    with:\n      more:\n        count: {entity}\n        where: '{tests}'\n{by}{sums}");
         }
         let order = match (name.filter(|_| bound.is_none()), self.rng.u8(..3)) {
@@ -67,15 +67,15 @@ impl ReadWriter<'_> {
     }
 
     /// Follows a path whose first part is an element of a list. How much of the sort key is bound, and the text of `each`.
-    pub fn each(&mut self, path: &GeneratedPath) -> (usize, String) {
+    pub fn each_path(&mut self, path: &GeneratedPath) -> (usize, String) {
         let first = path.partition.first().map(|part| &part.attribute);
         let Some(first) = first.filter(|first| first.kind.is_plain()) else {
-            return (self.follow(path), String::new());
+            return (self.follow_path(path), String::new());
         };
         let before = self.args.len();
-        let list = self.arg(first, "", false);
+        let list = self.attribute_argument(first, "", false);
         if self.args.len() == before {
-            return (self.follow(path), String::new());
+            return (self.follow_path(path), String::new());
         }
         if let Some(arg) = self.args.last_mut() {
             (arg.list, arg.default) = (true, None);
@@ -83,7 +83,7 @@ impl ReadWriter<'_> {
         self.conjuncts.push(format!("{} == one", first.name));
         let mut rest = path.clone();
         rest.partition.remove(0);
-        let bound = self.follow(&rest);
+        let bound = self.follow_path(&rest);
         let text = match self.rng.u8(..4) {
             0 => format!("    each: {{one: '{list}', at_most: 9}}\n    return: {{of: one, many: size(rows)}}\n"),
             _ => format!("    each: {{one: '{list}', at_most: 9}}\n    return: {{of: one, found: rows}}\n"),

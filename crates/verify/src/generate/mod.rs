@@ -189,7 +189,7 @@ struct DrawnKeyPart {
 }
 
 /// Makes up a model.
-pub fn model(rng: &mut Rng) -> Generated {
+pub fn generate_model(rng: &mut Rng) -> Generated {
     let (mut head, entities) = entity::table_text(rng);
     let settings = tail::drawn_settings(rng);
     head.push_str(&settings.0);
@@ -219,7 +219,7 @@ impl Generated {
 
     /// The model without some reads: what is wrong with one leaves the others.
     #[must_use]
-    pub fn without(mut self, unwanted: impl Fn(&GeneratedRead) -> bool) -> Self {
+    pub fn without_reads(mut self, unwanted: impl Fn(&GeneratedRead) -> bool) -> Self {
         let dropped: Vec<String> = self
             .reads
             .iter()

@@ -35,13 +35,13 @@ pub(super) fn drawn_read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> 
     } else {
         ""
     };
-    let together = writer.together();
+    let together = writer.sent_together();
     let by_hand = if body.contains("each: ") {
         String::new()
     } else {
         writer.by_hand(path)
     };
-    let route = writer.route(at);
+    let route = writer.route_text(at);
     let claim = tail::read_claim(writer.rng);
     let mut text = format!("  r{at}:\n{body}{strong}{by_hand}{route}{claim}");
     let declared: Vec<&GeneratedArg> = writer.args.iter().filter(|arg| !arg.in_path).collect();
@@ -86,8 +86,8 @@ impl ReadWriter<'_> {
             _ if together => (self.bind_primary(), String::new()),
             _ if scan => (0, String::new()),
             0 => (self.branches(path), String::new()),
-            1 if verb == "find" => self.each(path),
-            _ => (self.follow(path), String::new()),
+            1 if verb == "find" => self.each_path(path),
+            _ => (self.follow_path(path), String::new()),
         };
         for _ in 0..self.rng.usize(..3) {
             self.filter();
@@ -118,21 +118,21 @@ impl ReadWriter<'_> {
     fn shape(&mut self, path: &GeneratedPath, verb: &str, bound: usize, together: bool, is_list: bool) -> String {
         let (one_in, limit) = (self.rng.u8(..4), self.rng.u8(1..9));
         let mut text = match verb {
-            "count" => self.by() + &self.sums(),
+            "count" => self.caller_words() + &self.sums_text(),
             "get" if together => with_itself(self.entity) + "    together: true\n",
             "find" if one_in == 1 && is_list && self.rng.bool() => {
                 let with = match self.rng.bool() {
                     true => with_itself(self.entity),
                     false => self.with_rows(false),
                 };
-                self.order(path, bound) + &with
+                self.order_text(path, bound) + &with
             }
-            "get" if one_in < 2 => self.order(path, bound) + &self.with_rows(true),
-            "find" if one_in == 0 && is_list => self.order(path, bound) + &format!("    limit: {limit}\n"),
-            _ => self.order(path, bound),
+            "get" if one_in < 2 => self.order_text(path, bound) + &self.with_rows(true),
+            "find" if one_in == 0 && is_list => self.order_text(path, bound) + &format!("    limit: {limit}\n"),
+            _ => self.order_text(path, bound),
         };
         if is_list {
-            text.push_str(&self.reverse());
+            text.push_str(&self.reverse_argument());
             let more = [
                 "    page: 3\n",
                 "    empty: 404\n",
@@ -155,8 +155,8 @@ impl ReadWriter<'_> {
         let name = self.entity.name.clone();
         let mut groups = Vec::new();
         for at in 0..2 {
-            let bound = self.follow(path);
-            let order = self.order(path, bound).replace("    order", "        order");
+            let bound = self.follow_path(path);
+            let order = self.order_text(path, bound).replace("    order", "        order");
             self.args.iter_mut().for_each(|arg| arg.optional = false);
             let tests = std::mem::take(&mut self.conjuncts).join(" && ");
             let verb = self.rng.choice(["find", "find", "count", "get"]).unwrap_or_default();
@@ -188,7 +188,7 @@ impl ReadWriter<'_> {
 
 impl ReadWriter<'_> {
     /// Binds the partition, a beginning of the sort key, and perhaps a range after it. How much of the sort key is bound.
-    pub fn follow(&mut self, path: &GeneratedPath) -> usize {
+    pub fn follow_path(&mut self, path: &GeneratedPath) -> usize {
         for part in &path.partition {
             self.bind(part, true);
         }
@@ -217,7 +217,7 @@ impl ReadWriter<'_> {
     /// Binds the whole primary key.
     fn bind_primary(&mut self) -> usize {
         for part in &self.entity.primary {
-            let arg = self.arg(&part.attribute, "", false);
+            let arg = self.attribute_argument(&part.attribute, "", false);
             self.conjuncts.push(format!("{} == {arg}", part.attribute.name));
         }
         0
@@ -231,7 +231,7 @@ impl ReadWriter<'_> {
         let count = 2 + self.rng.usize(..2);
         for at in 0..count {
             let path = self.rng.choice(&self.entity.paths).filter(|_| at > 0).unwrap_or(first);
-            let taken = self.follow(path);
+            let taken = self.follow_path(path);
             bound = if at == 0 { taken } else { bound };
             // An argument that may be left out has to be tested inside an alternative.
             self.args.iter_mut().for_each(|arg| arg.optional = false);
@@ -250,7 +250,7 @@ impl ReadWriter<'_> {
         let at = self.entity.attributes.iter().find(|attribute| attribute.name == "at");
         match (self.entity.identity.is_some().then_some(at).flatten(), self.rng.u8(..3)) {
             (Some(at), 0) => {
-                let arg = self.arg(at, "", false);
+                let arg = self.attribute_argument(at, "", false);
                 format!("    at: {arg}\n")
             }
             (Some(_), 1) => "    versions: all\n".to_owned(),
@@ -258,7 +258,7 @@ impl ReadWriter<'_> {
         }
     }
 
-    pub fn by(&mut self) -> String {
+    pub fn caller_words(&mut self) -> String {
         let is_word = |attribute: &&GeneratedAttribute| attribute.kind.is_plain() && !attribute.name.contains('.');
         let mut values: Vec<_> = self.entity.attributes.iter().filter(is_word).collect();
         self.rng.shuffle(&mut values);
@@ -283,7 +283,7 @@ impl ReadWriter<'_> {
                 format!("{name} in {list}")
             }
             3..6 if has_result(part.function) && !attribute.optional => {
-                let arg = self.arg(attribute, part.function, false);
+                let arg = self.attribute_argument(attribute, part.function, false);
                 format!("{}({name}) == {arg}", part.function)
             }
             6 if kind.free_text && self.rng.u8(..4) == 0 => format!("{name} in caller.groups"),
@@ -291,11 +291,11 @@ impl ReadWriter<'_> {
             7 if kind.shape == StoredShape::Bool && !attribute.optional => name.clone(),
             8 if kind.shape == StoredShape::Bool && !attribute.optional => format!("(!{name})"),
             9 => {
-                let arg = self.arg(attribute, "", false);
+                let arg = self.attribute_argument(attribute, "", false);
                 format!("{arg} == {name}")
             }
             _ => {
-                let arg = self.arg(attribute, "", false);
+                let arg = self.attribute_argument(attribute, "", false);
                 format!("{name} == {arg}")
             }
         };
@@ -303,7 +303,7 @@ impl ReadWriter<'_> {
     }
 
     fn near(&mut self, attribute: &GeneratedAttribute) {
-        let arg = self.arg(attribute, "", false);
+        let arg = self.attribute_argument(attribute, "", false);
         let km = self.rng.choice([1, 5, 20, 60]).unwrap_or_default();
         self.conjuncts.push(near(attribute, &arg, km));
     }
@@ -311,7 +311,7 @@ impl ReadWriter<'_> {
     fn both_ends(&mut self, attribute: &GeneratedAttribute) {
         for ops in [[">", ">="], ["<", "<="]] {
             let op = self.rng.choice(ops).unwrap_or_default();
-            let arg = self.arg(attribute, "", false);
+            let arg = self.attribute_argument(attribute, "", false);
             self.conjuncts.push(format!("{} {op} {arg}", attribute.name));
         }
     }
@@ -323,7 +323,7 @@ impl ReadWriter<'_> {
         }
         let kind = attribute.kind;
         if kind.free_text && self.rng.u8(..4) == 0 {
-            let arg = self.arg(attribute, "", false);
+            let arg = self.attribute_argument(attribute, "", false);
             return self.conjuncts.push(format!("{}.startsWith({arg})", attribute.name));
         }
         if self.rng.u8(..3) == 0 {
@@ -340,7 +340,7 @@ impl ReadWriter<'_> {
     fn end(&mut self, attribute: &GeneratedAttribute) -> String {
         match attribute.kind.clock {
             Some(clock) if self.rng.u8(..4) == 0 => clock.to_owned(),
-            _ => self.arg(attribute, "", true),
+            _ => self.attribute_argument(attribute, "", true),
         }
     }
 
@@ -369,7 +369,7 @@ impl ReadWriter<'_> {
             return "true".to_owned();
         };
         let before = self.args.len();
-        let arg = self.arg(attribute, "", true);
+        let arg = self.attribute_argument(attribute, "", true);
         let test = format!("{} == {arg}", attribute.name);
         match (self.args.len() > before, self.rng.u8(..3)) {
             (true, 0) => format!("({arg} == absent || {test})"),
@@ -384,11 +384,11 @@ impl ReadWriter<'_> {
         };
         let (name, kind) = (&attribute.name, attribute.kind);
         if kind.shape == StoredShape::Place {
-            let arg = self.arg(&attribute, "", false);
+            let arg = self.attribute_argument(&attribute, "", false);
             return near(&attribute, &arg, 30);
         }
         if kind.shape == StoredShape::Set {
-            let arg = self.arg(&attribute, "word", false);
+            let arg = self.attribute_argument(&attribute, "word", false);
             return format!("{name}.contains({arg})");
         }
         if !kind.is_plain() {
@@ -397,7 +397,8 @@ impl ReadWriter<'_> {
             } else {
                 "true".to_owned()
             };
-            let equal = matches!(kind.shape, StoredShape::Bytes).then(|| self.arg(&attribute, "", false));
+            let equal =
+                matches!(kind.shape, StoredShape::Bytes).then(|| self.attribute_argument(&attribute, "", false));
             return equal.map_or(known, |arg| format!("{name} == {arg}"));
         }
         match self.rng.u8(..10) {
@@ -405,7 +406,7 @@ impl ReadWriter<'_> {
             1 if attribute.optional => format!("{name} == absent"),
             0..3 if kind.free_text => {
                 let call = self.rng.choice(["startsWith", "contains"]).unwrap_or_default();
-                let arg = self.arg(&attribute, "", false);
+                let arg = self.attribute_argument(&attribute, "", false);
                 format!("{name}.{call}({arg})")
             }
             6 if kind.free_text && self.rng.bool() => format!("!({name} in caller.groups)"),
@@ -422,9 +423,9 @@ impl ReadWriter<'_> {
                 };
                 let op = self.rng.choice(ops).copied().unwrap_or("==");
                 let value = match op {
-                    "==" | "!=" => self.arg(&attribute, "", may_be_left_out),
+                    "==" | "!=" => self.attribute_argument(&attribute, "", may_be_left_out),
                     _ if may_be_left_out => self.end(&attribute),
-                    _ => self.arg(&attribute, "", false),
+                    _ => self.attribute_argument(&attribute, "", false),
                 };
                 format!("{name} {op} {value}")
             }
@@ -447,11 +448,14 @@ impl ReadWriter<'_> {
 
     fn list(&mut self, attribute: &GeneratedAttribute) -> String {
         if self.rng.bool() {
-            let (one, two) = (self.arg(attribute, "", false), self.arg(attribute, "", false));
+            let (one, two) = (
+                self.attribute_argument(attribute, "", false),
+                self.attribute_argument(attribute, "", false),
+            );
             return format!("[{one}, {two}]");
         }
         let before = self.args.len();
-        let arg = self.arg(attribute, "", false);
+        let arg = self.attribute_argument(attribute, "", false);
         if self.args.len() == before {
             return format!("[{arg}]");
         }
@@ -462,7 +466,12 @@ impl ReadWriter<'_> {
     }
 
     /// A value of an attribute: an argument, or one written out.
-    pub fn arg(&mut self, attribute: &GeneratedAttribute, function: &'static str, may_be_left_out: bool) -> String {
+    pub fn attribute_argument(
+        &mut self,
+        attribute: &GeneratedAttribute,
+        function: &'static str,
+        may_be_left_out: bool,
+    ) -> String {
         let kind = attribute.kind;
         if function.is_empty()
             && self.rng.u8(..8) == 0
@@ -502,7 +511,7 @@ impl ReadWriter<'_> {
     }
 
     /// The order that the path gives after what is bound, forwards or backwards; at times another.
-    pub fn order(&mut self, path: &GeneratedPath, bound: usize) -> String {
+    pub fn order_text(&mut self, path: &GeneratedPath, bound: usize) -> String {
         let backwards = self.rng.bool();
         let skipped = if self.rng.u8(..4) == 0 { self.rng.usize(..3) } else { 0 };
         let wanted = self.rng.usize(..3);

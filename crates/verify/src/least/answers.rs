@@ -14,10 +14,10 @@ use singlet_model::types::EntityId;
 use singlet_runtime::load::entity_of_item;
 use singlet_runtime::{Attributes, Bounds, RuntimeError, Scope, load};
 
-use super::run::shown;
-use super::ways::{Place, StoredRow, Table, blocks};
+use super::run::shown_attributes;
+use super::ways::{Place, StoredRow, Table, read_blocks};
 use crate::answer::{Selected, meant_read};
-use crate::bench::{Bench, Case, scope};
+use crate::bench::{Bench, Case, bench_scope};
 use crate::writes::dump;
 
 /// Whose items are those that the engine keeps for itself.
@@ -43,7 +43,7 @@ pub async fn least_answer(bench: &Bench, case: &Case) -> Result<Option<LeastAnsw
     let Some(read) = model.reads.iter().find(|read| read.name == case.read) else {
         return Ok(None);
     };
-    let request = scope(engine, case.now, &case.args, &case.caller);
+    let request = bench_scope(engine, case.now, &case.args, &case.caller);
     let meant = meant_read(model, read, bench.rows(), request).map_err(RuntimeError::from)?;
     let by_keys = read
         .selection
@@ -146,7 +146,7 @@ impl<'m> Looked<'m> {
                 .collect()
         };
         let mut needed: BTreeSet<String> = match selected.is_own {
-            true => shown(read).unwrap_or_else(all),
+            true => shown_attributes(read).unwrap_or_else(all),
             false => all(),
         };
         let conditions = selection
@@ -213,13 +213,13 @@ impl<'m> Looked<'m> {
             *span = (span.0.min(entry.at), span.1.max(entry.at));
             let own = row.first().and_then(|own| self.table.rows.get(*own));
             if let Some(own) = own.filter(|_| !entry.is_whole) {
-                got += per_block * blocks(item_size_bytes(&own.item));
+                got += per_block * read_blocks(item_size_bytes(&own.item));
             }
         }
         let empty = parts.iter().filter(|part| part.rows.is_empty()).count() as u64;
         let read = spans.values().map(|(first, last)| {
             let span = place.entries.get(*first..=*last).unwrap_or_default();
-            per_block * blocks(span.iter().map(|entry| entry.bytes).sum())
+            per_block * read_blocks(span.iter().map(|entry| entry.bytes).sum())
         });
         let read: u64 = read.sum();
         // What was read for others may show that there is nothing.
@@ -264,7 +264,7 @@ impl<'m> Looked<'m> {
             }
         };
         let by_key = || {
-            let entries = entity.index.iter().flat_map(|entry| entry.choices());
+            let entries = entity.index.iter().flat_map(|entry| entry.key_choices());
             let mut keys = entity.key.iter().chain(entries).flat_map(|choice| &choice.keys);
             keys.any(|key| in_entry(&key.attribute) && key.gives_back(name))
         };

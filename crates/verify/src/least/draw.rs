@@ -67,7 +67,7 @@ struct Figures {
 }
 
 /// Makes up a model. Its estimates are so many times what its rows fit, or that part of it.
-pub fn model(rng: &mut Rng, off: f64) -> Drawn {
+pub fn draw_model(rng: &mut Rng, off: f64) -> Drawn {
     let figures = Figures::draw(rng);
     let mut text = String::from(
         "singlet: 1\nname: drawn\ntable:\n  name: Drawn\n  key: {partition: PK, sort: SK}\n  type: kind\n",
@@ -536,7 +536,7 @@ impl Drawn {
 
 impl DrawnRead {
     /// Arguments, taken from rows that are there.
-    pub fn arguments(&self, rng: &mut Rng, rows: &[Row]) -> Attributes {
+    pub fn row_arguments(&self, rng: &mut Rng, rows: &[Row]) -> Attributes {
         let nothing = Attributes::new();
         let some = rng.choice(rows).map_or(&nothing, |(_, row)| row);
         let with_hold = rows

@@ -12,7 +12,7 @@ use singlet_store::Store;
 
 use super::draw;
 use super::ways::{Asked, StoredRow, Table, Way};
-use crate::bench::{Bench, BenchError, Case, Outcome, scope};
+use crate::bench::{Bench, BenchError, Case, Outcome, bench_scope};
 use crate::mismatch::Mismatch;
 
 /// The instant of every case: the middle of the days over which rows are spread.
@@ -107,19 +107,19 @@ impl From<RuntimeError> for LeastError {
 /// # Errors
 ///
 /// Where a table cannot be made, a read fails, or an answer is wrong.
-pub async fn run(options: LeastOptions, store: &dyn Fn() -> Arc<dyn Store>) -> Result<LeastReport, LeastError> {
+pub async fn run_least(options: LeastOptions, store: &dyn Fn() -> Arc<dyn Store>) -> Result<LeastReport, LeastError> {
     let mut report = LeastReport::default();
     while report.cases < options.cases {
         let mut rng = Rng::with_seed(options.seed.wrapping_mul(1_000_003).wrapping_add(report.models as u64));
         report.models += 1;
-        let drawn = draw::model(&mut rng, options.estimates_off);
+        let drawn = draw::draw_model(&mut rng, options.estimates_off);
         let bench = Bench::open(&drawn.text, store(), drawn.rows(&mut rng), NOW).await?;
         let table = stored_table(&bench)?;
         for read in &drawn.reads {
             for _ in 0..CASES_PER_READ {
                 let case = Case {
                     read: read.name.clone(),
-                    args: read.arguments(&mut rng, bench.rows()),
+                    args: read.row_arguments(&mut rng, bench.rows()),
                     page: 10,
                     now: NOW,
                     ..Case::default()
@@ -164,7 +164,7 @@ pub fn stored_table(bench: &Bench) -> Result<Table<'_>, RuntimeError> {
         let Some(entity) = engine.model().entity_named(name) else {
             continue;
         };
-        let items = load::items_of_row(engine.model(), entity, row, scope(engine, NOW, &nothing, &nobody))?;
+        let items = load::items_of_row(engine.model(), entity, row, bench_scope(engine, NOW, &nothing, &nobody))?;
         rows.extend(items.into_iter().take(1).map(|item| StoredRow {
             entity: entity.id,
             row: row.clone(),
@@ -175,7 +175,7 @@ pub fn stored_table(bench: &Bench) -> Result<Table<'_>, RuntimeError> {
 }
 
 /// What a read's own selection asks for; none where it has none.
-pub fn asked<'a>(bench: &'a Bench, read: &'a Read, scope: Scope<'a>) -> Option<Asked<'a>> {
+pub fn asked_least<'a>(bench: &'a Bench, read: &'a Read, scope: Scope<'a>) -> Option<Asked<'a>> {
     let model = bench.engine().model();
     let selection = read.selection.as_ref()?;
     let entity = model.entity(selection.entity()?)?;
@@ -194,12 +194,12 @@ pub fn asked<'a>(bench: &'a Bench, read: &'a Read, scope: Scope<'a>) -> Option<A
         scope,
         is_strong: read.consistent.is_some(),
         may_scan: read.scan.is_some(),
-        shown: shown(read),
+        shown: shown_attributes(read),
     })
 }
 
 /// The attributes that an answer shows; none where it shows all.
-pub(super) fn shown(read: &Read) -> Option<BTreeSet<String>> {
+pub(super) fn shown_attributes(read: &Read) -> Option<BTreeSet<String>> {
     let names = |expr: &Expr| {
         expr.attributes()
             .into_iter()
@@ -230,12 +230,12 @@ impl LeastReport {
         let Some(read) = model.reads.iter().find(|read| read.name == case.read) else {
             return Ok(false);
         };
-        let Some(asked) = asked(bench, read, scope(engine, case.now, &case.args, &case.caller)) else {
+        let Some(asked) = asked_least(bench, read, bench_scope(engine, case.now, &case.args, &case.caller)) else {
             return Ok(false);
         };
-        let ways = table.ways(&asked);
+        let ways = table.possible_ways(&asked);
         let least = ways.iter().min_by_key(|way| (way.half_units, way.requests));
-        if bench.refusal(read, &case.args).is_some() {
+        if bench.planner_refusal(read, &case.args).is_some() {
             self.unplanned.0 += 1;
             self.unplanned.1 += usize::from(least.is_some());
             return Ok(false);
@@ -251,7 +251,7 @@ impl LeastReport {
             Err(RuntimeError::Request(_)) => return Ok(false),
             answer => answer?,
         };
-        let consumed = answer.consumed.total().read.halves();
+        let consumed = answer.consumed.total_units().read.half_count();
         if ways.len() < 2 {
             self.one_way += 1;
             return Ok(true);
@@ -262,7 +262,7 @@ impl LeastReport {
                 .iter()
                 .map(|way| format!("  {} {}", way.half_units, way.name))
                 .collect();
-            let text = bench.mismatch(case, String::new()).model;
+            let text = bench.case_mismatch(case, String::new()).model;
             let text = without_other_reads(&text, &case.read);
             format!(
                 "{text}\n{} {:?}\nplan:\n{}\nways (half units):\n{}",

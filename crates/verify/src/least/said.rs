@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use singlet_item::Value;
-use singlet_model::evaluate::{evaluate_as, holds};
+use singlet_model::evaluate::{evaluate_as, holds_condition};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, KeyPart, PartFunction};
 use singlet_model::types::Type;
@@ -103,7 +103,7 @@ fn named_values(part: &KeyPart, conjunct: &Expr, scope: Scope<'_>) -> Option<BTr
 fn finite_values(part: &KeyPart, conjuncts: &[&Expr], scope: Scope<'_>) -> Option<BTreeSet<String>> {
     let keeps = part.keeps_value() && !part.path.contains('.');
     let values = finite_domain(&part.ty).filter(|_| keeps)?;
-    let may_be = |value: &&Value| may_hold(part.root(), Some(value), conjuncts, scope);
+    let may_be = |value: &&Value| may_hold(part.root_attribute(), Some(value), conjuncts, scope);
     let values = values.iter().filter(may_be);
     values.map(|value| formed(part.function, value)).collect()
 }
@@ -131,7 +131,7 @@ pub(super) fn may_hold(name: &str, value: Option<&Value>, conjuncts: &[&Expr], s
     let alone = conjuncts.iter().filter(|conjunct| conjunct.attributes() == [name]);
     alone
         .into_iter()
-        .all(|conjunct| holds(conjunct, &scope.with_row(&row)).unwrap_or(true))
+        .all(|conjunct| holds_condition(conjunct, &scope.with_row(&row)).unwrap_or(true))
 }
 
 /// Whether every row that is meant has what stands at a path.
@@ -177,13 +177,13 @@ pub(super) fn implies_condition(entity: &Entity, condition: &Expr, conjuncts: &[
     };
     let is_meant = |row: &&Attributes| {
         let mut about = conjuncts.iter().filter(about);
-        about.all(|conjunct| holds(conjunct, &scope.with_row(row)).unwrap_or(true))
+        about.all(|conjunct| holds_condition(conjunct, &scope.with_row(row)).unwrap_or(true))
     };
     rows.len() < VALUES_MAX
         && rows
             .iter()
             .filter(is_meant)
-            .all(|row| holds(condition, &scope.with_row(row)).unwrap_or(false))
+            .all(|row| holds_condition(condition, &scope.with_row(row)).unwrap_or(false))
 }
 
 /// Two expressions that say the same in the same words.

@@ -7,7 +7,7 @@ use singlet_item::key::Order as KeyOrder;
 
 use singlet_item::{Item, Value, item_size_bytes};
 use singlet_model::Model;
-use singlet_model::evaluate::holds;
+use singlet_model::evaluate::holds_condition;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::{Entity, KeyChoice, KeyPart, Order, Projection, Stored};
 use singlet_model::types::EntityId;
@@ -131,7 +131,7 @@ impl<'m> Table<'m> {
     }
 
     /// Every way to answer a selection, the meaning taken apart or not.
-    pub fn ways(&self, asked: &Asked<'_>) -> Vec<Way> {
+    pub fn possible_ways(&self, asked: &Asked<'_>) -> Vec<Way> {
         let kept = self.kept(asked);
         let mut ways: Vec<Way> = Vec::new();
         for place in &self.places {
@@ -146,8 +146,8 @@ impl<'m> Table<'m> {
     }
 
     /// The cheapest way; of equals the one with fewer requests.
-    pub fn least(&self, asked: &Asked<'_>) -> Option<Way> {
-        self.ways(asked)
+    pub fn least_way(&self, asked: &Asked<'_>) -> Option<Way> {
+        self.possible_ways(asked)
             .into_iter()
             .min_by_key(|way| (way.half_units, way.requests))
     }
@@ -157,7 +157,8 @@ impl<'m> Table<'m> {
         let is_meant = |stored: &StoredRow| {
             let scope = asked.scope.with_row(&stored.row);
             let mut conjuncts = asked.conjuncts.iter();
-            stored.entity == asked.entity.id && conjuncts.all(|conjunct| holds(conjunct, &scope).unwrap_or(false))
+            stored.entity == asked.entity.id
+                && conjuncts.all(|conjunct| holds_condition(conjunct, &scope).unwrap_or(false))
         };
         self.rows.iter().map(is_meant).collect()
     }
@@ -175,7 +176,7 @@ impl<'m> Table<'m> {
                 let mut narrow = asked.clone();
                 narrow.conjuncts.remove(at);
                 narrow.conjuncts.extend(branch.conjuncts());
-                self.least(&narrow)
+                self.least_way(&narrow)
             });
             Some(sum_of("the branches of ||", branches.collect::<Option<Vec<Way>>>()?))
         });
@@ -205,7 +206,7 @@ impl<'m> Table<'m> {
             let ways = cases.iter().map(|case| {
                 let mut narrow = asked.clone();
                 narrow.conjuncts.push(case);
-                self.least(&narrow)
+                self.least_way(&narrow)
             });
             Some(sum_of("each case of an attribute", ways.collect::<Option<Vec<Way>>>()?))
         });
@@ -300,7 +301,11 @@ impl<'m> Table<'m> {
         kept: &[bool],
     ) -> Option<Way> {
         // Reading every partition for a meaning that names none of the key is a scan by another name.
-        let names_key = |conjunct: &&Expr| bound.iter().any(|(part, _)| conjunct.mentions_attribute(part.root()));
+        let names_key = |conjunct: &&Expr| {
+            bound
+                .iter()
+                .any(|(part, _)| conjunct.mentions_attribute(part.root_attribute()))
+        };
         let is_scan = ranged.is_empty() && asked.order.is_empty() && !asked.conjuncts.iter().any(names_key);
         if is_scan && !asked.may_scan && !bound.is_empty() {
             return None;
@@ -326,7 +331,10 @@ impl<'m> Table<'m> {
                 continue;
             };
             let scope = asked.scope.with_row(&stored.row);
-            if ranged.iter().all(|range| holds(range, &scope).unwrap_or(false)) {
+            if ranged
+                .iter()
+                .all(|range| holds_condition(range, &scope).unwrap_or(false))
+            {
                 let span = groups.entry(key).or_insert((at, at));
                 span.1 = at;
             }
@@ -376,11 +384,11 @@ impl<'m> Table<'m> {
                     && let Some(stored) = self.rows.get(entry.row)
                     && self.may_be_meant(asked, held, stored)
                 {
-                    way.half_units += per_block * blocks(item_size_bytes(&stored.item));
+                    way.half_units += per_block * read_blocks(item_size_bytes(&stored.item));
                     way.requests += 1;
                 }
             }
-            way.half_units += per_block * blocks(bytes);
+            way.half_units += per_block * read_blocks(bytes);
             way.requests += 1;
         }
         way
@@ -396,7 +404,7 @@ impl<'m> Table<'m> {
         stored.entity == asked.entity.id
             && told
                 .into_iter()
-                .all(|conjunct| holds(conjunct, &scope).unwrap_or(false))
+                .all(|conjunct| holds_condition(conjunct, &scope).unwrap_or(false))
     }
 
     /// The attributes that entries of an index tell, where they do not have all.
@@ -486,7 +494,7 @@ fn projected(item: &Item, is_in: &dyn Fn(&str) -> bool) -> usize {
 }
 
 /// The blocks of 4 KB that so many bytes are read as.
-pub(super) fn blocks(bytes: usize) -> u64 {
+pub(super) fn read_blocks(bytes: usize) -> u64 {
     bytes.div_ceil(READ_UNIT_BYTES).max(1) as u64
 }
 
@@ -500,15 +508,15 @@ fn choices<'m>(model: &Model, entity: &'m Entity, place: &Place<'_>) -> Vec<&'m 
         .index
         .iter()
         .filter(|entry| Some(entry.index.0 as usize) == index);
-    entries.flat_map(|entry| entry.choices()).collect()
+    entries.flat_map(|entry| entry.key_choices()).collect()
 }
 
 /// The parts of some key attributes, in order, each with how keys sort by it.
 fn parts_of<'c>(choice: &'c KeyChoice, names: &'c [&str]) -> impl Iterator<Item = (&'c KeyPart, KeyOrder)> {
-    let keys = names.iter().filter_map(|name| choice.template(name));
+    let keys = names.iter().filter_map(|name| choice.attribute_template(name));
     keys.flat_map(|key| {
         let parts = key.parts.iter();
-        parts.map(|part| (part, key.template.order(part.position)))
+        parts.map(|part| (part, key.template.order_after(part.position)))
     })
 }
 

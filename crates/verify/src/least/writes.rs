@@ -78,5 +78,5 @@ fn entry_units(model: &Model, index: &Index, before: Option<&Item>, after: Optio
         let kept = item?.iter().filter(|(name, _)| is_in(name));
         Some(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
     };
-    IndexWrite::between(entry(before).as_ref(), entry(after).as_ref(), &own).units()
+    IndexWrite::between_items(entry(before).as_ref(), entry(after).as_ref(), &own).write_units()
 }

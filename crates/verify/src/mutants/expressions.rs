@@ -6,7 +6,7 @@ use singlet_model::types::Type;
 use super::Sites;
 
 /// `true`, in place of what was asked.
-pub(super) fn always(like: &Expr) -> Expr {
+pub(super) fn always_true(like: &Expr) -> Expr {
     Expr {
         kind: ExprKind::Literal(Literal::Bool(true)),
         ty: Type::Bool,
@@ -28,7 +28,7 @@ pub(super) fn for_each_conjunct(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
 
 /// Calls `f` on each comparison that stands under `&&`, `||` and `!` alone.
 pub(super) fn for_each_comparison(expr: &mut Expr, f: &mut dyn FnMut(&mut BinaryOp, String)) {
-    let shown = singlet_plan::show::expression(expr);
+    let shown = singlet_plan::show::show_expression(expr);
     match &mut expr.kind {
         ExprKind::Binary(BinaryOp::And | BinaryOp::Or, left, right) => {
             for_each_comparison(left, f);
@@ -43,11 +43,11 @@ pub(super) fn for_each_comparison(expr: &mut Expr, f: &mut dyn FnMut(&mut Binary
 /// Leaves out a conjunct that `fits`, at the wanted site.
 pub(super) fn drop_conjunct(expr: &mut Expr, at: &str, sites: &mut Sites, fits: &dyn Fn(&Expr) -> bool) {
     for_each_conjunct(expr, &mut |conjunct| {
-        if !fits(conjunct) || conjunct.literal().is_some() {
+        if !fits(conjunct) || conjunct.as_literal().is_some() {
             return;
         }
-        if sites.here(format!("{at}: {}", singlet_plan::show::expression(conjunct))) {
-            *conjunct = always(conjunct);
+        if sites.here(format!("{at}: {}", singlet_plan::show::show_expression(conjunct))) {
+            *conjunct = always_true(conjunct);
         }
     });
 }

@@ -49,7 +49,7 @@ fn for_each_states(model: &mut Model, f: &mut dyn FnMut(&str, &[String], &mut St
         let Some(states) = &mut entity.states else { continue };
         let of = entity.attributes.iter().find(|attribute| attribute.name == states.of);
         let members = of
-            .and_then(|of| of.ty.members())
+            .and_then(|of| of.ty.enum_members())
             .map(<[String]>::to_vec)
             .unwrap_or_default();
         f(&entity.name, &members, states);

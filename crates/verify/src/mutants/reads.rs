@@ -9,7 +9,7 @@ use super::expressions::{drop_conjunct, for_each_comparison, is_of_caller};
 
 /// The reads that are tried: what is found by words is held against going through all rows elsewhere, and `verify` says so.
 fn tried_reads(model: &mut Model) -> impl Iterator<Item = &mut Read> {
-    let is_search = |read: &Read| read.selections().any(|selection| selection.matching.is_some());
+    let is_search = |read: &Read| read.all_selections().any(|selection| selection.matching.is_some());
     model.reads.iter_mut().filter(move |read| !is_search(read))
 }
 

@@ -67,7 +67,7 @@ pub(super) fn index_key_not_written(model: &Model) -> Vec<Mislaid> {
         for key in entity
             .index
             .iter()
-            .flat_map(|entry| entry.choices())
+            .flat_map(|entry| entry.key_choices())
             .flat_map(|choice| &choice.keys)
         {
             let own = entity.attribute(&key.attribute).is_some() || table.contains(&key.attribute.as_str());

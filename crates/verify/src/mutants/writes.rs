@@ -165,7 +165,7 @@ pub(super) fn condition_ignored(model: &mut Model, sites: &mut Sites) {
     for_each_steps(model, &mut |name, steps| {
         for step in steps.iter_mut() {
             let Some(when) = &step.when else { continue };
-            if sites.here(format!("{name}: {}", singlet_plan::show::expression(when))) {
+            if sites.here(format!("{name}: {}", singlet_plan::show::show_expression(when))) {
                 step.when = None;
             }
         }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use jiff::Span;
 use jiff::civil::Date;
 use singlet_item::{Item, Value};
-use singlet_model::evaluate::{evaluate, geo, holds};
+use singlet_model::evaluate::{evaluate, geo, holds_condition};
 use singlet_model::expression::Expr;
 use singlet_model::model::{
     Comparison, Entity, KeyPart, KeyTemplate, PartFunction, Projection, Selection, SelectionKind, Using, UsingKey,
@@ -49,7 +49,7 @@ pub(super) async fn compare_by_hand(worker: &Worker<'_>, tried: TriedRead<'_>, c
 type Answers = (ExpectedRead, Result<Option<Value>, RuntimeError>);
 
 async fn answers(worker: &Worker<'_>, asking: &mut AskedRead<'_>) -> Result<Answers, ReadStop> {
-    asking.prepare()?;
+    asking.prepare_scope()?;
     let read = asking.read;
     let nothing = || Ok((ExpectedRead::Answer(AnswerShape::Value(None)), Ok(None)));
     let (Some(selection), Some(using)) = (&read.selection, &read.using) else {
@@ -65,7 +65,7 @@ async fn answers(worker: &Worker<'_>, asking: &mut AskedRead<'_>) -> Result<Answ
         entity,
     };
     let Some(each) = &read.each else {
-        let meant = asking.found(selection, asking.scope(), Some(&read.allow), true)?;
+        let meant = asking.found_rows(selection, asking.scope(), Some(&read.allow), true)?;
         let got = query.rows(asking, asking.scope()).await;
         return Ok((
             ExpectedRead::Answer(query.shape(asking, meant)?),
@@ -80,7 +80,7 @@ async fn answers(worker: &Worker<'_>, asking: &mut AskedRead<'_>) -> Result<Answ
     let (mut groups, mut came) = (Vec::new(), Ok(Vec::new()));
     for element in elements {
         asking.bound.insert(each.name.clone(), element);
-        let meant = asking.found(selection, asking.scope(), Some(&read.allow), false)?;
+        let meant = asking.found_rows(selection, asking.scope(), Some(&read.allow), false)?;
         groups.push(vec![query.shape(asking, meant)?]);
         let got = query.rows(asking, asking.scope()).await;
         match (query.answer(asking, got), &mut came) {
@@ -124,7 +124,7 @@ impl HandCondition<'_, '_, '_> {
                 asking.scope(),
             )?)));
         }
-        let groups = asking.tied(self.selection, meant)?.into_iter();
+        let groups = asking.tied_rows(self.selection, meant)?.into_iter();
         let shown = |row: Attributes| AnswerShape::Value(Some(Value::M(self.shown(asking, row))));
         let groups = groups.map(|group| group.into_iter().map(shown).collect::<Vec<AnswerShape>>());
         let mut groups: Vec<Vec<AnswerShape>> = groups.collect();
@@ -227,14 +227,14 @@ impl HandCondition<'_, '_, '_> {
             return Ok(Some(item.clone()));
         };
         if let Some(filter) = &self.using.filter
-            && !holds(filter, &scope.with_row(&stored))?
+            && !holds_condition(filter, &scope.with_row(&stored))?
         {
             return Ok(None);
         }
         let Some(seen) = row::decode_live(model, self.entity, item, scope)? else {
             return Ok(None);
         };
-        let is_shown = holds(&asking.read.allow, &scope.with_row(&seen))?;
+        let is_shown = holds_condition(&asking.read.allow, &scope.with_row(&seen))?;
         Ok(Some(seen).filter(|_| is_shown))
     }
 
@@ -321,7 +321,7 @@ impl HandCondition<'_, '_, '_> {
                 let row = Attributes::from([(attribute.to_owned(), Value::S(day.to_string()))]);
                 let mut is_meant = true;
                 for clause in &clauses {
-                    is_meant = is_meant && holds(clause, &scope.with_row(&row))?;
+                    is_meant = is_meant && holds_condition(clause, &scope.with_row(&row))?;
                 }
                 if is_meant && days.len() < count {
                     days.push(Other::Day {
@@ -338,14 +338,16 @@ impl HandCondition<'_, '_, '_> {
     /// The key that is written with a day where the rows have one: its name, what gives the day, and the attribute that has it.
     fn written_day(&self) -> Option<(&str, &str, &str)> {
         let choices = match self.using.index {
-            Some(index) => self.entity.entry(index)?.choices(),
+            Some(index) => self.entity.index_entry(index)?.key_choices(),
             None => &self.entity.key,
         };
         self.using.key.iter().find_map(|key| {
             let Comparison::Equal(given) = &key.comparison else {
                 return None;
             };
-            let stored = choices.iter().find_map(|choice| choice.template(&key.attribute))?;
+            let stored = choices
+                .iter()
+                .find_map(|choice| choice.attribute_template(&key.attribute))?;
             let same_form = given.parts.len() == stored.parts.len();
             let mut parts = given.parts.iter().zip(&stored.parts).filter(|_| same_form);
             let is_day = |part: &KeyPart| part.ty == Type::Date && part.function.is_none();
@@ -357,7 +359,7 @@ impl HandCondition<'_, '_, '_> {
     /// The same range with other words in the place of the one that is written: those of a small domain, by their rank.
     fn other_words(&self, range: &KeyRange, count: usize) -> Option<Vec<KeyRange>> {
         let choices = match self.using.index {
-            Some(index) => self.entity.entry(index)?.choices(),
+            Some(index) => self.entity.index_entry(index)?.key_choices(),
             None => &self.entity.key,
         };
         for key in &self.using.key {
@@ -367,7 +369,9 @@ impl HandCondition<'_, '_, '_> {
             if !given.parts.is_empty() {
                 continue;
             }
-            let stored = choices.iter().find_map(|choice| choice.template(&key.attribute))?;
+            let stored = choices
+                .iter()
+                .find_map(|choice| choice.attribute_template(&key.attribute))?;
             let [part] = stored.parts.as_slice() else { continue };
             let members: Vec<Value> = match &part.ty {
                 Type::Enum(words) => words.members.iter().cloned().map(Value::S).collect(),
@@ -378,7 +382,7 @@ impl HandCondition<'_, '_, '_> {
             };
             let keys = members
                 .iter()
-                .filter_map(|member| stored.template.encode(|_| Some(member)).ok().flatten());
+                .filter_map(|member| stored.template.encode_key(|_| Some(member)).ok().flatten());
             let keys: Vec<Value> = keys.collect();
             let written = Self::equal_value(range, key)?;
             let first = keys.iter().position(|key| *key == written)?;
@@ -512,7 +516,7 @@ fn encoded(key: &KeyTemplate, scope: Scope<'_>, other: Option<&Other>) -> Result
             _ => Some(value),
         }
     };
-    let encoded = key.template.encode(lookup);
+    let encoded = key.template.encode_key(lookup);
     encoded.map_err(|error| RuntimeError::Request(format!("`{}` has no key for these values: {error}", key.text)))
 }
 
@@ -525,7 +529,7 @@ fn value_at(path: &str, scope: Scope<'_>) -> Option<Value> {
         "caller" => scope.caller(names.next()?)?.into_owned(),
         "settings" => scope.setting.settings.get(names.next()?)?.clone(),
         "today" => Value::S(time::day_of(scope.now, scope.zone()).ok()?),
-        "now" => Value::S(time::iso(scope.now).ok()?),
+        "now" => Value::S(time::iso_millis(scope.now).ok()?),
         name => scope.bound(name)?.into_owned(),
     };
     names.try_fold(first, |value, name| value.as_map()?.get(name).cloned())

@@ -19,7 +19,7 @@ impl PageCapacity {
         let sizes = Sizes::of(model);
         let plan = plan_read(model, read);
         let combinations = plan.combinations.iter().map(|known| {
-            let most = Worked::sum(&known.requests, &sizes).most;
+            let most = Worked::sum_requests(&known.requests, &sizes).most;
             // What is read beside one another in one query may be read again where that was not enough.
             (known.sent.clone(), most.filter(|_| known.neighbours.is_none()))
         });
@@ -29,7 +29,7 @@ impl PageCapacity {
     }
 
     /// What is wrong with what a page consumed.
-    pub fn excess(&self, read: &Read, args: &Attributes, consumed: ReadUnits) -> Option<String> {
+    pub fn page_excess(&self, read: &Read, args: &Attributes, consumed: ReadUnits) -> Option<String> {
         let open = read.args.iter().filter(|arg| arg.optional && arg.default.is_none());
         let sent: Vec<&String> = open
             .map(|arg| &arg.name)

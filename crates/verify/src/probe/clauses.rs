@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_model::Span;
-use singlet_model::evaluate::{Environment, evaluate, holds};
+use singlet_model::evaluate::{Environment, evaluate, holds_condition};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::Selection;
 use singlet_runtime::{Attributes, Request, Scope};
@@ -39,7 +39,7 @@ pub(super) struct ClauseCounts {
 
 impl ClauseCounts {
     /// How rare the rarest is that a request would show; none where it shows nothing.
-    pub fn rarest(&self, decided: &BTreeSet<Decided>) -> Option<usize> {
+    pub fn rarest_clause(&self, decided: &BTreeSet<Decided>) -> Option<usize> {
         let counts = decided.iter().map(|clause| self.seen.get(clause).copied());
         counts.map(Option::unwrap_or_default).min()
     }
@@ -58,7 +58,7 @@ pub(super) fn decided_by(tried: TriedRead<'_>, request: &Request, rows: &[Row]) 
     let mut asking = AskedRead::new(judge.model, judge.setting, read, request, rows);
     let mut found = BTreeSet::new();
     let mut spans = BTreeSet::new();
-    if asking.prepare().is_err() {
+    if asking.prepare_scope().is_err() {
         return found;
     }
     let own = read.selection.as_ref();
@@ -117,11 +117,11 @@ fn look(
     let clauses: Vec<&Expr> = filter.chain(allow.into_iter().flat_map(Expr::conjuncts)).collect();
     let mut meant = Vec::new();
     for entity in selection.entities.iter().filter_map(|id| asking.model.entity(*id)) {
-        for row in asking.seen(entity, own).unwrap_or_default() {
+        for row in asking.seen_rows(entity, own).unwrap_or_default() {
             let scope = scope.with_row(&row);
             let failing: Vec<&&Expr> = clauses
                 .iter()
-                .filter(|clause| !holds(clause, &scope).unwrap_or_default())
+                .filter(|clause| !holds_condition(clause, &scope).unwrap_or_default())
                 .collect();
             match failing.as_slice() {
                 [] => clauses.iter().for_each(|clause| note(clause, &scope, found)),
@@ -138,7 +138,7 @@ fn look(
 
 /// Takes note of what decides a condition, of which everything hangs.
 fn note(expr: &Expr, scope: &dyn Environment, found: &mut BTreeSet<(Span, ClauseVerdict)>) {
-    let is_so = |expr: &Expr| holds(expr, scope).unwrap_or_default();
+    let is_so = |expr: &Expr| holds_condition(expr, scope).unwrap_or_default();
     match &expr.kind {
         ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
             let open = *op == BinaryOp::And;

@@ -93,7 +93,7 @@ fn callers(judge: &Judge<'_>) -> Vec<EdgeCase> {
     known.sort_by_key(|(name, _)| *name);
     for (name, ty) in known {
         let name = name.to_owned();
-        let written = judge.hints.literals(&ValuedName::Claim(name.clone()));
+        let written = judge.hints.literal_values(&ValuedName::Claim(name.clone()));
         let mut words: Vec<String> = written.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         if name == "role" {
             words.extend(callers.roles.iter().cloned());
@@ -192,7 +192,7 @@ fn at_end(known: Option<Value>, ty: &Type, path: &[String], end: LimitEnd, draw:
     if let (Some((name, rest)), Type::Object(object)) = (path.split_first(), ty) {
         let whole = known
             .filter(|value| value.as_map().is_some())
-            .or_else(|| draw.fresh(ty))?;
+            .or_else(|| draw.fresh_value(ty))?;
         let mut fields = whole.as_map()?.clone();
         let field = object.fields.iter().find(|field| field.name == *name)?;
         let value = at_end(fields.get(name).cloned(), &field.ty, rest, end, draw)?;
@@ -210,18 +210,18 @@ fn at_end(known: Option<Value>, ty: &Type, path: &[String], end: LimitEnd, draw:
             let known = known.as_ref().and_then(Value::as_list).unwrap_or_default();
             let elements = (0..wanted).map(|at| {
                 let again = known.get(usize::try_from(at).ok()?.checked_rem(known.len())?);
-                again.cloned().or_else(|| draw.fresh(element))
+                again.cloned().or_else(|| draw.fresh_value(element))
             });
             // What is drawn where there was nothing to take again is drawn for each.
             let elements: Option<Vec<Value>> = match known.is_empty() {
-                true => (0..wanted).map(|_| draw.fresh(element)).collect(),
+                true => (0..wanted).map(|_| draw.fresh_value(element)).collect(),
                 false => elements.collect(),
             };
             elements.map(Value::L)
         }
         Type::Set(element, length) => {
             let wanted = length_at(*length, end).filter(|wanted| *wanted <= most_elements(end))?;
-            let first = draw.fresh(element)?;
+            let first = draw.fresh_value(element)?;
             let elements = (0..wanted).map(|at| draw.nth_after(&first, element, at));
             set_of(elements.collect::<Option<Vec<Value>>>()?)
         }

@@ -228,7 +228,7 @@ impl fmt::Display for Finding {
         let mut instant = None;
         for call in &self.calls {
             if instant != Some(call.now) {
-                let at = singlet_model::evaluate::time::iso(call.now).unwrap_or_default();
+                let at = singlet_model::evaluate::time::iso_millis(call.now).unwrap_or_default();
                 writeln!(out, "  at {at}")?;
                 instant = Some(call.now);
             }

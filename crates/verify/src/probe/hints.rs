@@ -69,7 +69,7 @@ impl Hints {
     }
 
     /// The values written out that something is compared with.
-    pub fn literals(&self, name: &ValuedName) -> &[Value] {
+    pub fn literal_values(&self, name: &ValuedName) -> &[Value] {
         self.literals.get(name).map_or(&[], Vec::as_slice)
     }
 
@@ -83,7 +83,7 @@ impl Hints {
                 self.see(&copy.source);
             }
         }
-        let entries = entity.index.iter().flat_map(|entry| entry.choices());
+        let entries = entity.index.iter().flat_map(|entry| entry.key_choices());
         for choice in entity.key.iter().chain(entries) {
             choice.when.iter().for_each(|when| self.see(when));
         }
@@ -97,13 +97,16 @@ impl Hints {
         self.see(&read.allow);
         self.see_lets(&read.lets);
         read.each.iter().for_each(|each| self.see(&each.list));
-        for selection in read.selections() {
+        for selection in read.all_selections() {
             self.see_selection(selection);
         }
         read.at.iter().for_each(|at| self.see(at));
         if let Some(at) = &read.at {
             // The instant of a version is that of some version.
-            let args = at.arguments().into_iter().map(|arg| ValuedName::Arg(arg.to_owned()));
+            let args = at
+                .mentioned_arguments()
+                .into_iter()
+                .map(|arg| ValuedName::Arg(arg.to_owned()));
             for arg in args {
                 self.attributes.entry(arg).or_default().insert(AT.to_owned());
             }
@@ -257,7 +260,7 @@ fn names(expr: &Expr) -> Vec<ValuedName> {
 
 fn literals(expr: &Expr) -> Vec<Value> {
     let mut found = Vec::new();
-    expr.walk(&mut |part| match part.literal() {
+    expr.walk(&mut |part| match part.as_literal() {
         Some(Literal::Text(text)) => found.push(Value::S(text.clone())),
         Some(Literal::Number(number)) => found.extend(around(*number)),
         _ => {}

@@ -142,7 +142,7 @@ async fn opened(
     store: Arc<dyn Store>,
     rng: &mut Rng,
 ) -> Result<Engine, String> {
-    let created = store.create_table(&table::spec(model)).await;
+    let created = store.create_table(&table::table_spec(model)).await;
     created.map_err(|error| error.to_string())?;
     let bounds = match rng.bool() {
         true => Bounds::USUAL,
@@ -190,7 +190,7 @@ fn leave_out(judge: &Judge<'_>, table: &mut ProbeTable, rng: &mut Rng) -> Vec<(u
                 }
             }
             // Another row may have the value that is filled in.
-            if judge.allows(&filled) {
+            if judge.allows_table(&filled) {
                 *table = filled;
                 left_out.push((at, attribute.name.clone()));
             }
@@ -269,7 +269,11 @@ async fn loaded_nothing(engine: &Engine, lines: &[String], now: i64, mistake: Mi
     let Err(error) = load::load_text(engine, &lines.join("\n"), now).await else {
         return Err(format!("it is taken in spite of a mistake: {}", mistake.word()));
     };
-    if !error.misfits().iter().any(|misfit| mistake.is_told_by(misfit.kind)) {
+    if !error
+        .misfit_lines()
+        .iter()
+        .any(|misfit| mistake.is_told_by(misfit.kind))
+    {
         return Err(format!("a mistake ({}) is told as: {error}", mistake.word()));
     }
     let items = dump::table_items(engine.model(), engine.store()).await;
@@ -362,7 +366,7 @@ fn another_row(model: &Model, id: EntityId, row: &Attributes) -> Option<Attribut
         .find(|name| !guarded.contains(&name.as_str()))?;
     let attribute = entity.attribute(name)?;
     let text = row.get(name)?.as_str()?.to_owned() + "zz";
-    let value = values::checked(&Value::S(text), &attribute.ty).ok()?;
+    let value = values::checked_value(&Value::S(text), &attribute.ty).ok()?;
     let mut other = row.clone();
     other.insert(name.clone(), value);
     Some(other)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, evaluate_bound, holds, time};
+use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, evaluate_bound, holds_condition, time};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Order, Read, Return, Selection, SelectionKind};
 use singlet_model::types::{EntityId, Type};
@@ -89,7 +89,7 @@ pub(super) fn expected_read(asking: &mut AskedRead<'_>) -> ExpectedRead {
 
 /// What it must come to on one of the ways through what the model leaves open.
 fn expected_so(asking: &mut AskedRead<'_>) -> ExpectedRead {
-    let answer = asking.prepare().and_then(|()| asking.answer());
+    let answer = asking.prepare_scope().and_then(|()| asking.answer());
     match answer {
         Ok(shape) => ExpectedRead::Answer(shape),
         Err(ReadStop::Because(expected)) => expected,
@@ -124,12 +124,12 @@ impl<'a> AskedRead<'a> {
     }
 
     /// Arguments, who may, and the names of `let`.
-    pub fn prepare(&mut self) -> Result<(), ReadStop> {
+    pub fn prepare_scope(&mut self) -> Result<(), ReadStop> {
         self.take_arguments()?;
         for conjunct in self.read.allow.conjuncts() {
             let of_a_row = !conjunct.attributes().is_empty();
             let of_a_name = conjunct.any(|part| matches!(part.kind, ExprKind::Bound(_)));
-            if !of_a_row && !of_a_name && !holds(conjunct, &self.scope())? {
+            if !of_a_row && !of_a_name && !holds_condition(conjunct, &self.scope())? {
                 return Err(ReadStop::Because(match self.request.caller.authenticated {
                     true => ExpectedRead::Forbidden,
                     false => ExpectedRead::Unauthenticated,
@@ -138,7 +138,7 @@ impl<'a> AskedRead<'a> {
         }
         self.bind_lets()?;
         for conjunct in self.read.allow.conjuncts() {
-            if conjunct.attributes().is_empty() && !holds(conjunct, &self.scope())? {
+            if conjunct.attributes().is_empty() && !holds_condition(conjunct, &self.scope())? {
                 return Err(ReadStop::Because(ExpectedRead::NotFound));
             }
         }
@@ -148,8 +148,8 @@ impl<'a> AskedRead<'a> {
     fn take_arguments(&mut self) -> Result<(), ReadStop> {
         let wrong = || ReadStop::Because(ExpectedRead::BadRequest);
         for (name, value) in &self.request.args {
-            let arg = self.read.arg(name).ok_or_else(wrong)?;
-            let value = values::checked(value, &arg.ty).map_err(|_| wrong())?;
+            let arg = self.read.argument_named(name).ok_or_else(wrong)?;
+            let value = values::checked_value(value, &arg.ty).map_err(|_| wrong())?;
             self.args.insert(name.clone(), value);
         }
         let left_open = self
@@ -192,14 +192,14 @@ impl<'a> AskedRead<'a> {
                     _ => evaluate_bound(expr, &self.scope())?,
                 },
                 LetValue::Read(selection) => {
-                    let found = self.found(selection, self.scope(), None, false)?;
+                    let found = self.found_rows(selection, self.scope(), None, false)?;
                     match selection.kind {
                         SelectionKind::Find => {
                             let found = self.in_a_chosen_order(selection, found)?.into_iter();
                             Some(Value::L(found.map(Value::M).collect()))
                         }
                         _ => match self.first_of(selection, found)? {
-                            Some(mut first) => Some(Value::M(first.swap_remove(self.choices.choose(first.len())))),
+                            Some(mut first) => Some(Value::M(first.swap_remove(self.choices.choose_one(first.len())))),
                             None => None,
                         },
                     }
@@ -232,7 +232,7 @@ impl<'a> AskedRead<'a> {
         if identity.iter().any(Option::is_none) {
             return Ok(None);
         }
-        let rows = self.seen(described, false)?;
+        let rows = self.seen_rows(described, false)?;
         Ok(rows
             .into_iter()
             .find(|row| world::row_identity(self.model, entity, row) == identity))
@@ -245,7 +245,7 @@ impl<'a> AskedRead<'a> {
         let Some(selection) = self.read.selection.as_ref() else {
             return Ok(AnswerShape::Map(self.groups(None)?));
         };
-        let rows = self.found(selection, self.scope(), Some(&self.read.allow), true)?;
+        let rows = self.found_rows(selection, self.scope(), Some(&self.read.allow), true)?;
         match selection.kind {
             SelectionKind::Count => Ok(AnswerShape::Value(Some(counted_rows(selection, &rows, self.scope())?))),
             SelectionKind::Get { optional } => match self.first_of(selection, rows)? {
@@ -257,7 +257,7 @@ impl<'a> AskedRead<'a> {
                 if rows.is_empty() && self.read.empty == Some(404) {
                     return Err(ReadStop::Because(ExpectedRead::NotFound));
                 }
-                let groups = self.tied(selection, rows)?.into_iter();
+                let groups = self.tied_rows(selection, rows)?.into_iter();
                 Ok(AnswerShape::Rows {
                     groups: groups.map(|group| self.shapes(group)).collect::<Result<_, _>>()?,
                     most: selection.limit.map_or(usize::MAX, |limit| limit as usize),
@@ -271,7 +271,7 @@ impl<'a> AskedRead<'a> {
         if selection.order.is_empty() && rows.len() > 1 {
             return Err(ReadStop::Because(ExpectedRead::Several));
         }
-        Ok(self.tied(selection, rows)?.into_iter().next())
+        Ok(self.tied_rows(selection, rows)?.into_iter().next())
     }
 
     fn shapes(&self, rows: Vec<Attributes>) -> Result<Vec<AnswerShape>, ReadStop> {
@@ -337,7 +337,7 @@ impl<'a> AskedRead<'a> {
         };
         let mut groups = BTreeMap::new();
         for part in &self.read.with {
-            let rows = self.found(&part.selection, scope, part.allow.as_ref(), false)?;
+            let rows = self.found_rows(&part.selection, scope, part.allow.as_ref(), false)?;
             let shape = match part.selection.kind {
                 SelectionKind::Count => AnswerShape::Value(Some(counted_rows(&part.selection, &rows, scope)?)),
                 SelectionKind::Get { .. } => match self.first_of(&part.selection, rows)? {
@@ -345,7 +345,7 @@ impl<'a> AskedRead<'a> {
                     None => AnswerShape::Value(None),
                 },
                 SelectionKind::Find => AnswerShape::Rows {
-                    groups: self.tied(&part.selection, rows)?.into_iter().map(plain).collect(),
+                    groups: self.tied_rows(&part.selection, rows)?.into_iter().map(plain).collect(),
                     most: part.selection.limit.map_or(usize::MAX, |limit| limit as usize),
                 },
             };
@@ -372,7 +372,7 @@ impl<'a> AskedRead<'a> {
         for element in elements {
             self.bound = names.clone();
             self.bound.insert(each.name.clone(), element);
-            let rows = self.found(selection, self.scope(), Some(&self.read.allow), false)?;
+            let rows = self.found_rows(selection, self.scope(), Some(&self.read.allow), false)?;
             let orders = self.orders(selection, rows)?;
             let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
             let mut shapes = Vec::new();
@@ -395,9 +395,9 @@ impl<'a> AskedRead<'a> {
     fn in_a_chosen_order(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Attributes>, ReadStop> {
         let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
         let mut chosen = Vec::new();
-        for mut group in self.tied(selection, rows)? {
+        for mut group in self.tied_rows(selection, rows)? {
             while chosen.len() < most && !group.is_empty() {
-                chosen.push(group.remove(self.choices.choose(group.len())));
+                chosen.push(group.remove(self.choices.choose_one(group.len())));
             }
         }
         Ok(chosen)
@@ -406,7 +406,7 @@ impl<'a> AskedRead<'a> {
     /// Every order in which rows may come, where those are few; of many, that which they have.
     fn orders(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, ReadStop> {
         let mut orders: Vec<Vec<Attributes>> = vec![Vec::new()];
-        for group in self.tied(selection, rows)? {
+        for group in self.tied_rows(selection, rows)? {
             let mut longer = Vec::new();
             for permuted in permutations(&group) {
                 for order in &orders {
@@ -422,7 +422,7 @@ impl<'a> AskedRead<'a> {
     }
 
     /// The rows that are meant, in their order. A read's own selection may be of another instant, or of all versions.
-    pub fn found(
+    pub fn found_rows(
         &self,
         selection: &Selection,
         scope: Scope<'_>,
@@ -431,7 +431,7 @@ impl<'a> AskedRead<'a> {
     ) -> Result<Vec<Attributes>, ReadStop> {
         let mut rows = Vec::new();
         for entity in selection.entities.iter().filter_map(|id| self.model.entity(*id)) {
-            for row in self.seen(entity, own)? {
+            for row in self.seen_rows(entity, own)? {
                 if self.means(selection, allow, scope.with_row(&row))? {
                     rows.push(row);
                 }
@@ -452,7 +452,7 @@ impl<'a> AskedRead<'a> {
     fn order(&self, selection: &Selection, own: bool) -> Result<Vec<Order>, ReadStop> {
         let mut order = selection.order.clone();
         if let Some(reverse) = self.read.reverse.as_ref().filter(|_| own)
-            && holds(reverse, &self.scope())?
+            && holds_condition(reverse, &self.scope())?
         {
             order.iter_mut().for_each(|order| order.descending = !order.descending);
         }
@@ -460,7 +460,11 @@ impl<'a> AskedRead<'a> {
     }
 
     /// Rows in groups of those that are equal in the order.
-    pub(crate) fn tied(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, ReadStop> {
+    pub(crate) fn tied_rows(
+        &self,
+        selection: &Selection,
+        rows: Vec<Attributes>,
+    ) -> Result<Vec<Vec<Attributes>>, ReadStop> {
         let mut groups: Vec<Vec<Attributes>> = Vec::new();
         for row in rows {
             let last = groups.last().and_then(|group| group.first());
@@ -478,12 +482,12 @@ impl<'a> AskedRead<'a> {
 
     fn means(&self, selection: &Selection, allow: Option<&Expr>, scope: Scope<'_>) -> Result<bool, ReadStop> {
         for conjunct in selection.filter.iter().flat_map(Expr::conjuncts) {
-            if !self.is_left_out(conjunct) && !holds(conjunct, &scope)? {
+            if !self.is_left_out(conjunct) && !holds_condition(conjunct, &scope)? {
                 return Ok(false);
             }
         }
         Ok(match allow {
-            Some(allow) => holds(allow, &scope)?,
+            Some(allow) => holds_condition(allow, &scope)?,
             None => true,
         })
     }
@@ -491,7 +495,9 @@ impl<'a> AskedRead<'a> {
     /// `attribute OP args.x` is left out where the optional `x` was not sent; a test of `x` itself is not.
     pub fn is_left_out(&self, conjunct: &Expr) -> bool {
         let unsent = |expr: &Expr| match &expr.kind {
-            ExprKind::Arg(name) => !self.args.contains_key(name) && self.read.arg(name).is_some_and(|arg| arg.optional),
+            ExprKind::Arg(name) => {
+                !self.args.contains_key(name) && self.read.argument_named(name).is_some_and(|arg| arg.optional)
+            }
             _ => false,
         };
         match &conjunct.kind {
@@ -504,7 +510,7 @@ impl<'a> AskedRead<'a> {
     }
 
     /// The rows of an entity as everybody sees them; of a mirror, those of its source, with what it carries.
-    pub fn seen(&self, entity: &Entity, own: bool) -> Result<Vec<Attributes>, ReadStop> {
+    pub fn seen_rows(&self, entity: &Entity, own: bool) -> Result<Vec<Attributes>, ReadStop> {
         let source = self.model.source_of(entity);
         let (nothing, scope) = (Attributes::new(), self.scope());
         let scope = Scope {

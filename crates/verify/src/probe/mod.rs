@@ -143,14 +143,14 @@ pub struct Report {
 
 impl Report {
     /// What differs.
-    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+    pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
         self.operations
             .iter()
             .filter_map(|operation| operation.finding.as_deref())
     }
 
     /// How many cases were tried.
-    pub fn cases(&self) -> usize {
+    pub fn case_count(&self) -> usize {
         self.operations.iter().map(|operation| operation.cases).sum()
     }
 }
@@ -190,7 +190,12 @@ impl OperationReport {
 }
 
 /// Tries every read and write of a model, each in as many cases as are wanted or until one differs.
-pub fn run<'s>(judge: &Arc<Model>, settings: &Attributes, subjects: &'s Subjects<'s>, options: &Options<'_>) -> Report {
+pub fn run_probe<'s>(
+    judge: &Arc<Model>,
+    settings: &Attributes,
+    subjects: &'s Subjects<'s>,
+    options: &Options<'_>,
+) -> Report {
     let setting = Setting::of(judge, settings.clone());
     let hints = Hints::of_model(judge);
     let write_costs = options.holds_costs.then(|| write_costs(judge).into());

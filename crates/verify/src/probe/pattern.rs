@@ -100,7 +100,7 @@ mod tests {
             let known = singlet_item::key::Pattern::new(pattern).unwrap();
             for _ in 0..200 {
                 let text = matching_text(pattern, &mut rng).unwrap();
-                assert!(known.matches(&text), "`{text}` is no `{pattern}`");
+                assert!(known.matches_whole(&text), "`{text}` is no `{pattern}`");
             }
         }
     }

@@ -63,11 +63,11 @@ pub(super) struct TriedRead<'a> {
 pub(super) async fn try_read(worker: &mut Worker<'_>, tried: TriedRead<'_>, options: &Options<'_>) -> OperationReport {
     let (judge, read) = (tried.judge, tried.read);
     let mut report = OperationReport::new(&read.name, tried.kind);
-    if read.selections().any(|selection| selection.matching.is_some()) {
+    if read.all_selections().any(|selection| selection.matching.is_some()) {
         report.skipped = Some("it finds rows by words, whose index is kept from changes".to_owned());
         return report;
     }
-    if read.selections().any(|selection| selection.tally.is_some()) {
+    if read.all_selections().any(|selection| selection.tally.is_some()) {
         // Its figures are kept from changes, and the table of a probe has no stream.
         report.skipped = Some("it is answered by a tally, which is kept from changes".to_owned());
         return report;
@@ -90,7 +90,7 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: TriedRead<'_>, opti
         let rng = seeded_rng(options.seed, &read.name, round);
         let draw = TableDraw::new(judge, &hints, rng.clone(), &focus);
         let table = draw.table;
-        if let Err(reason) = worker.fill(judge, &table).await {
+        if let Err(reason) = worker.fill_subject(judge, &table).await {
             report.skipped = Some(reason);
             break;
         }
@@ -137,12 +137,12 @@ fn telling_request(
             .unwrap_or(own);
         let request = requests.read(tried.read, focus, rows);
         let decided = decided_by(tried, &request, rows);
-        let rank = clauses.rarest(&decided).unwrap_or(usize::MAX);
+        let rank = clauses.rarest_clause(&decided).unwrap_or(usize::MAX);
         if best.as_ref().is_none_or(|(known, ..)| rank < *known) {
             best = Some((rank, request, decided));
         }
         // Some are taken as they come, and what shows something new is taken at once.
-        if rank == 0 || requests.values.chance(AS_THEY_COME_PERCENT) {
+        if rank == 0 || requests.values.percent_chance(AS_THEY_COME_PERCENT) {
             break;
         }
     }
@@ -158,7 +158,7 @@ fn telling_request(
 /// Every third case is at an edge, until each was had; then every eighth.
 fn is_edge_due(edges: &Edges, cases: usize, values: &mut ValueDraw) -> bool {
     match edges.were_all() {
-        true => values.chance(12),
+        true => values.percent_chance(12),
         false => cases % 3 == 1,
     }
 }
@@ -166,7 +166,7 @@ fn is_edge_due(edges: &Edges, cases: usize, values: &mut ValueDraw) -> bool {
 /// The lists of a read that have a limit within reach.
 fn limited_lists(read: &Read) -> Vec<(EntityId, u64)> {
     let limited = read
-        .selections()
+        .all_selections()
         .filter_map(|selection| Some((selection.entity()?, selection.limit?)));
     limited.filter(|(_, limit)| *limit <= CROWD_LIMIT_MAX).collect()
 }
@@ -214,7 +214,7 @@ pub(super) fn answer_difference(expected: &ExpectedRead, got: &Result<Option<Val
             let first = differences.next().flatten()?;
             differences.all(|other| other.is_some()).then_some(first)
         }
-        (ExpectedRead::Answer(shape), Ok(value)) => shape.difference(value.as_ref()),
+        (ExpectedRead::Answer(shape), Ok(value)) => shape.shape_difference(value.as_ref()),
         (ExpectedRead::Answer(_), Err(error)) => Some(format!("it fails: {error}")),
         (ExpectedRead::NotFound, Err(RuntimeError::NotFound))
         | (ExpectedRead::Forbidden, Err(RuntimeError::Forbidden))
@@ -250,8 +250,8 @@ async fn ask(worker: &Worker<'_>, tried: TriedRead<'_>, request: &Request) -> Re
                 "a page has {rows} rows, asked for {limit}"
             )));
         }
-        let consumed = answer.consumed.total().read;
-        if let Some(excess) = tried.capacity.excess(read, &request.args, consumed) {
+        let consumed = answer.consumed.total_units().read;
+        if let Some(excess) = tried.capacity.page_excess(read, &request.args, consumed) {
             return Err(RuntimeError::Stored(excess));
         }
         whole = joined(read, whole, answer.value);
@@ -304,10 +304,10 @@ async fn found(
     };
     let judge = tried.judge;
     // What is not filled anew may have been changed by what is tried.
-    let filled = worker.fill(judge, &case.table).await;
-    worker.watch();
+    let filled = worker.fill_subject(judge, &case.table).await;
+    worker.watch_requests();
     let compared = compare_read(worker, tried, &case).await;
-    let mut sent = worker.sent();
+    let mut sent = worker.sent_requests();
     if let Some(filter) = tried.read.using.as_ref().and_then(|using| using.filter.as_ref())
         && tried.kind == Kind::Using
     {

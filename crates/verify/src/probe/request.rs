@@ -77,10 +77,10 @@ impl<'j> RequestDraw<'j> {
         let mut args = Attributes::new();
         for arg in &write.args {
             let loose = arg.optional || arg.default.is_some();
-            if loose && self.values.chance(40) {
+            if loose && self.values.percent_chance(40) {
                 continue;
             }
-            let value = match loose && arg.optional && self.values.chance(12) {
+            let value = match loose && arg.optional && self.values.percent_chance(12) {
                 true => Some(Value::Null),
                 false => self.argument(arg, about),
             };
@@ -112,7 +112,7 @@ impl<'j> RequestDraw<'j> {
 
     /// Somebody: mostly one whom the row is about; now and then nobody, or one of whom less is known.
     fn caller(&mut self, about: About<'_>) -> Caller {
-        if self.values.chance(4) {
+        if self.values.percent_chance(4) {
             return Caller::anonymous();
         }
         let model = self.judge.model;
@@ -123,13 +123,13 @@ impl<'j> RequestDraw<'j> {
         let mut known = model.callers.claim_types();
         known.sort_by_key(|(name, _)| *name);
         for (name, ty) in known {
-            if name != "id" && self.values.chance(8) {
+            if name != "id" && self.values.percent_chance(8) {
                 continue;
             }
             let value = match &ty {
                 Type::List(element, limits) => self.claim_list(name, element, *limits, about),
                 ty if ty.is_textual() => self.claim(name, about),
-                ty => self.values.fresh(ty),
+                ty => self.values.fresh_value(ty),
             };
             caller.claims.extend(value.map(|value| (name.to_owned(), value)));
         }
@@ -143,13 +143,13 @@ impl<'j> RequestDraw<'j> {
         for _ in 0..count {
             let element = match element.is_textual() {
                 true => self.claim(name, about),
-                false => self.values.fresh(element),
+                false => self.values.fresh_value(element),
             };
             let longer = element
                 .as_ref()
                 .and_then(Value::as_str)
                 .map(|word| format!("x{word}-y"));
-            match longer.filter(|_| self.values.chance(20)) {
+            match longer.filter(|_| self.values.percent_chance(20)) {
                 Some(longer) => elements.push(Value::S(longer)),
                 None => elements.extend(element),
             }
@@ -163,9 +163,9 @@ impl<'j> RequestDraw<'j> {
             "role" => self.judge.model.callers.roles.iter().map(String::as_str).collect(),
             _ => Vec::new(),
         };
-        let written = self.judge.hints.literals(&own).iter().filter_map(Value::as_str);
+        let written = self.judge.hints.literal_values(&own).iter().filter_map(Value::as_str);
         let words: Vec<String> = words.into_iter().chain(written).map(str::to_owned).collect();
-        if !words.is_empty() && self.values.chance(85) {
+        if !words.is_empty() && self.values.percent_chance(85) {
             return self.values.rng.choice(words).map(Value::S);
         }
         // What this operation compares the claim with; else what any does.
@@ -178,7 +178,7 @@ impl<'j> RequestDraw<'j> {
         });
         let texts: Vec<Value> = texts.into_iter().filter(|value| value.as_str().is_some()).collect();
         match self.values.rng.choice(texts) {
-            Some(value) if self.values.chance(90) => Some(value),
+            Some(value) if self.values.percent_chance(90) => Some(value),
             _ => self.values.rng.choice(["a", "ab", "a#", "b"]).map(Value::from),
         }
     }
@@ -194,13 +194,13 @@ impl<'j> RequestDraw<'j> {
                 let count = self.values.count(*limits);
                 let elements = (0..count).filter_map(|_| self.element(name, element, about, depth));
                 let value = Value::L(elements.collect());
-                values::checked(&value, ty).ok()
+                values::checked_value(&value, ty).ok()
             }
             Type::Set(element, limits) => {
                 let count = self.values.count(*limits).max(1);
                 let elements = (0..count).filter_map(|_| self.element(name, element, about, depth));
                 let value = set_of(elements.collect())?;
-                values::checked(&value, ty).ok()
+                values::checked_value(&value, ty).ok()
             }
             Type::Object(object) if depth < 3 => self.object(object, about, depth),
             _ => self.scalar(name, ty, about),
@@ -219,7 +219,7 @@ impl<'j> RequestDraw<'j> {
     fn object(&mut self, object: &ObjectType, about: About<'_>, depth: u8) -> Option<Value> {
         let mut fields = Attributes::new();
         for field in &object.fields {
-            if field.optional && self.values.chance(40) {
+            if field.optional && self.values.percent_chance(40) {
                 continue;
             }
             let value = self.valued(&field.name, &field.ty, about, depth + 1)?;
@@ -231,7 +231,7 @@ impl<'j> RequestDraw<'j> {
     fn scalar(&mut self, name: &str, ty: &Type, about: About<'_>) -> Option<Value> {
         let own = ValuedName::Arg(name.to_owned());
         let hints = self.hints;
-        let near = match self.values.chance(80) {
+        let near = match self.values.percent_chance(80) {
             true => About { rows: &[], ..about },
             false => About { focus: None, ..about },
         };
@@ -243,16 +243,22 @@ impl<'j> RequestDraw<'j> {
         if known.is_empty() && matches!(ty, Type::Ulid | Type::Ksuid | Type::Uuid) {
             known = self.typed(near, ty, &|_| true);
         }
-        known.extend(hints.literals(&own).iter().filter(|_| self.values.chance(15)).cloned());
+        known.extend(
+            hints
+                .literal_values(&own)
+                .iter()
+                .filter(|_| self.values.percent_chance(15))
+                .cloned(),
+        );
         let value = self
             .values
             .rng
             .choice(known)
-            .and_then(|value| values::checked(&value, ty).ok());
+            .and_then(|value| values::checked_value(&value, ty).ok());
         match (value, self.values.rng.u8(..100)) {
             (Some(value), 0..75) => Some(value),
-            (Some(value), 75..92) => self.values.neighbour(&value, ty).or(Some(value)),
-            _ => self.values.fresh(ty),
+            (Some(value), 75..92) => self.values.neighbour_value(&value, ty).or(Some(value)),
+            _ => self.values.fresh_value(ty),
         }
     }
 
@@ -305,15 +311,15 @@ impl<'j> RequestDraw<'j> {
             IdempotencyNeed::Optional => 15,
             IdempotencyNeed::None => 3,
         };
-        if !self.values.chance(often) {
+        if !self.values.percent_chance(often) {
             return None;
         }
-        match self.values.chance(35) {
+        match self.values.percent_chance(35) {
             true => {
                 let key = self.values.rng.choice(REQUEST_KEYS)?;
                 let delimiter = self.values.delimiter;
                 // A key beside the delimiter may meet another caller's.
-                Some(match self.values.chance(20) {
+                Some(match self.values.percent_chance(20) {
                     true => format!("b{delimiter}{key}"),
                     false => key.to_owned(),
                 })
@@ -325,7 +331,7 @@ impl<'j> RequestDraw<'j> {
     /// Now and then the version of the row, or the next one.
     fn version(&mut self, write: &Write, about: About<'_>) -> Option<Number> {
         let often = if write.if_match_required { 90 } else { 8 };
-        if write.bulk || !self.values.chance(often) {
+        if write.bulk || !self.values.percent_chance(often) {
             return None;
         }
         let (id, row) = about.focus?;
@@ -335,7 +341,7 @@ impl<'j> RequestDraw<'j> {
             .iter()
             .find(|attribute| attribute.ty == Type::Version)?;
         let current = row.get(&attribute.name)?.as_number()?;
-        match self.values.chance(70) {
+        match self.values.percent_chance(70) {
             true => Some(current),
             false => current.checked_add(Number::from(1)).ok(),
         }
@@ -347,11 +353,11 @@ fn fitted(value: &Value, from: &Type, to: &Type, draw: &ValueDraw) -> Option<Val
     let (from, wanted) = (time::without_words(from), time::without_words(to));
     let fitted = match wanted {
         Type::Time | Type::Seconds | Type::Millis if from.is_instant() => {
-            time::instant(time::millis_of(value, from).ok()??, wanted).ok()?
+            time::instant_as(time::millis_of(value, from).ok()??, wanted).ok()?
         }
         Type::Time | Type::Seconds | Type::Millis if *from == Type::Date => {
             let midnight = time::at_clock(value.as_str()?, "00:00", &draw.zone).ok()?;
-            time::instant(midnight, wanted).ok()?
+            time::instant_as(midnight, wanted).ok()?
         }
         Type::Date if from.is_instant() => {
             Value::S(time::day_of(time::millis_of(value, from).ok()??, &draw.zone).ok()?)
@@ -368,13 +374,13 @@ fn fitted(value: &Value, from: &Type, to: &Type, draw: &ValueDraw) -> Option<Val
         }
         _ => value.clone(),
     };
-    values::checked(&fitted, to).ok()
+    values::checked_value(&fitted, to).ok()
 }
 
 /// The entities that a read looks at.
 pub(super) fn entities_of_read(read: &Read) -> Vec<EntityId> {
     let lets = read.lets.iter().filter_map(|bound| entity_of_value(&bound.value));
-    read.selections()
+    read.all_selections()
         .filter_map(|selection| selection.entity())
         .chain(lets)
         .collect()

@@ -20,7 +20,7 @@ pub(super) enum AnswerShape {
 
 impl AnswerShape {
     /// Where an answer is something else; none where it is as it must be.
-    pub fn difference(&self, got: Option<&Value>) -> Option<String> {
+    pub fn shape_difference(&self, got: Option<&Value>) -> Option<String> {
         let got = got.filter(|value| !value.is_null());
         match self {
             AnswerShape::Value(wanted) => {
@@ -37,7 +37,7 @@ impl AnswerShape {
             },
             AnswerShape::Map(wanted) => map_difference(wanted, got),
             AnswerShape::Any(all) => {
-                let mut differences = all.iter().map(|shape| shape.difference(got));
+                let mut differences = all.iter().map(|shape| shape.shape_difference(got));
                 let first = differences.next().flatten()?;
                 match differences.any(|difference| difference.is_none()) {
                     true => None,
@@ -87,7 +87,7 @@ fn map_difference(wanted: &BTreeMap<String, AnswerShape>, got: Option<&Value>) -
         return Some(format!("`{}` comes, which is not asked for", name.0));
     }
     wanted.iter().find_map(|(name, shape)| {
-        let difference = shape.difference(got.get(name))?;
+        let difference = shape.shape_difference(got.get(name))?;
         Some(format!("`{name}`: {difference}"))
     })
 }
@@ -96,7 +96,7 @@ fn rows_difference(groups: &[Vec<AnswerShape>], most: usize, got: &[Value]) -> O
     let wanted = groups.iter().map(Vec::len).sum::<usize>().min(most);
     let missing = || {
         let known = groups.iter().flatten();
-        let found = |shape: &&AnswerShape| got.iter().any(|row| shape.difference(Some(row)).is_none());
+        let found = |shape: &&AnswerShape| got.iter().any(|row| shape.shape_difference(Some(row)).is_none());
         let missed = known.filter(|shape| !found(shape)).count();
         let extra = got.iter().filter(|row| !is_among(groups, row)).count();
         match (missed, extra) {
@@ -118,7 +118,10 @@ fn rows_difference(groups: &[Vec<AnswerShape>], most: usize, got: &[Value]) -> O
         rest = after;
         let mut open: Vec<&AnswerShape> = group.iter().collect();
         for row in own {
-            match open.iter().position(|shape| shape.difference(Some(row)).is_none()) {
+            match open
+                .iter()
+                .position(|shape| shape.shape_difference(Some(row)).is_none())
+            {
                 Some(at) => {
                     open.swap_remove(at);
                 }
@@ -127,7 +130,7 @@ fn rows_difference(groups: &[Vec<AnswerShape>], most: usize, got: &[Value]) -> O
                     let meant = groups
                         .iter()
                         .flatten()
-                        .filter(|shape| shape.difference(Some(row)).is_none());
+                        .filter(|shape| shape.shape_difference(Some(row)).is_none());
                     return Some(match times > meant.count() {
                         true => "a row comes more than once".to_owned(),
                         false => "the rows come in another order".to_owned(),
@@ -144,7 +147,7 @@ fn is_among(groups: &[Vec<AnswerShape>], row: &Value) -> bool {
     groups
         .iter()
         .flatten()
-        .any(|shape| shape.difference(Some(row)).is_none())
+        .any(|shape| shape.shape_difference(Some(row)).is_none())
 }
 
 fn rows(count: usize) -> String {
@@ -172,8 +175,8 @@ mod tests {
             groups: vec![vec![row("a"), row("b")], vec![row("c")]],
             most: usize::MAX,
         };
-        assert_eq!(shape.difference(Some(&list(&["b", "a", "c"]))), None);
-        let said = |texts: &[&str]| shape.difference(Some(&list(texts))).unwrap();
+        assert_eq!(shape.shape_difference(Some(&list(&["b", "a", "c"]))), None);
+        let said = |texts: &[&str]| shape.shape_difference(Some(&list(texts))).unwrap();
         assert_eq!(said(&["a", "c", "b"]), "the rows come in another order");
         assert_eq!(said(&["a", "a", "c"]), "a row comes more than once");
         assert_eq!(said(&["a", "b"]), "1 row is missing");
@@ -187,8 +190,8 @@ mod tests {
             groups: vec![vec![row("a"), row("b")]],
             most: 1,
         };
-        assert_eq!(shape.difference(Some(&list(&["b"]))), None);
-        assert!(shape.difference(Some(&list(&["a", "b"]))).is_some());
-        assert!(shape.difference(Some(&list(&[]))).is_some());
+        assert_eq!(shape.shape_difference(Some(&list(&["b"]))), None);
+        assert!(shape.shape_difference(Some(&list(&["a", "b"]))).is_some());
+        assert!(shape.shape_difference(Some(&list(&[]))).is_some());
     }
 }

@@ -120,7 +120,7 @@ fn fewer_claims(caller: &Caller) -> Vec<Caller> {
 pub(super) async fn smallest_read(worker: &mut Worker<'_>, tried: TriedRead<'_>, case: ReadCase) -> ReadCase {
     let judge = tried.judge;
     let mut differs = async |case: &ReadCase| {
-        if worker.fill(judge, &case.table).await.is_err() {
+        if worker.fill_subject(judge, &case.table).await.is_err() {
             return false;
         }
         reads::compare_read(worker, tried, case).await.difference.is_some()
@@ -161,7 +161,7 @@ struct ShrinkSearch<'j, C> {
 impl<C: Shrinks> ShrinkSearch<'_, C> {
     /// Takes a variant, if its rows are allowed and it still differs.
     async fn take(&mut self, variant: C, differs: &mut impl AsyncFnMut(&C) -> bool) -> bool {
-        if self.tries == 0 || !self.judge.allows(variant.table()) {
+        if self.tries == 0 || !self.judge.allows_table(variant.table()) {
             return false;
         }
         self.tries -= 1;

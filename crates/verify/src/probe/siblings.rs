@@ -85,7 +85,7 @@ impl TableDraw<'_> {
             .copied()
             .filter(|known| self.is_asked(entity, &known.name))
             .collect();
-        let all = if !asked.is_empty() && self.values.chance(75) {
+        let all = if !asked.is_empty() && self.values.percent_chance(75) {
             asked
         } else {
             all
@@ -104,7 +104,7 @@ impl TableDraw<'_> {
             return;
         }
         let is_held = held_in(entity, &attribute.name).is_some();
-        if attribute.optional && !is_held && self.values.chance(25) {
+        if attribute.optional && !is_held && self.values.percent_chance(25) {
             row.remove(&attribute.name);
             return;
         }
@@ -118,7 +118,7 @@ impl TableDraw<'_> {
 
     fn another_value(&mut self, entity: &Entity, attribute: &Attribute, known: Option<&Value>) -> Option<Value> {
         let near = match known.filter(|_| self.values.rng.bool()) {
-            Some(known) => self.values.neighbour(known, &attribute.ty),
+            Some(known) => self.values.neighbour_value(known, &attribute.ty),
             None => None,
         };
         near.or_else(|| self.value(entity, attribute))
@@ -151,9 +151,9 @@ impl TableDraw<'_> {
         let lapse = states.lapses.iter().find(|lapse| lapse.from == state);
         if let Some(ExprKind::Attribute(name)) = lapse.map(|lapse| &lapse.at.kind)
             && let Some(attribute) = entity.attribute(name)
-            && self.values.chance(75)
+            && self.values.percent_chance(75)
         {
-            let later = singlet_model::evaluate::time::instant(self.table.now + LATER_MILLIS, &attribute.ty);
+            let later = singlet_model::evaluate::time::instant_as(self.table.now + LATER_MILLIS, &attribute.ty);
             row.extend(later.ok().map(|later| (name.clone(), later)));
         }
     }

@@ -48,7 +48,7 @@ impl Subject {
     ///
     /// Where the table cannot be made.
     pub async fn make_table(model: &Model, store: &dyn Store) -> Result<()> {
-        let mut spec = table::spec(model);
+        let mut spec = table::table_spec(model);
         spec.stream = None;
         store.create_table(&spec).await
     }
@@ -256,7 +256,7 @@ fn place(index: Option<&String>) -> String {
 
 /// A value as it stands in a condition.
 pub(super) fn value_text(value: &Value) -> String {
-    values::json_text::of(value)
+    values::json_text::json_of(value)
 }
 
 fn item_text(key: &Item) -> String {
@@ -306,7 +306,7 @@ fn filter_text(filter: Option<&Condition>) -> String {
 /// A condition as DynamoDB writes it, with names and values in place.
 fn condition_text(condition: &Condition) -> String {
     let mut renderer = Renderer::new();
-    let Ok(text) = renderer.condition(condition) else {
+    let Ok(text) = renderer.condition_text(condition) else {
         return "…".to_owned();
     };
     let known = renderer.finish();

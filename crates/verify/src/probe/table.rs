@@ -103,7 +103,7 @@ impl<'m> Judge<'m> {
     }
 
     /// Whether rows can stand beside one another, each as its entity allows.
-    pub fn allows(&self, table: &ProbeTable) -> bool {
+    pub fn allows_table(&self, table: &ProbeTable) -> bool {
         let mut places = TablePlaces::default();
         table.rows.iter().all(|(id, row)| {
             let fits = self.model.entity(*id).is_some_and(|entity| fits(entity, row));
@@ -114,7 +114,7 @@ impl<'m> Judge<'m> {
     }
 
     /// The first instant of a table.
-    pub fn instant(rng: &mut Rng) -> i64 {
+    pub fn first_instant(rng: &mut Rng) -> i64 {
         let text = rng.choice(INSTANTS).unwrap_or_default();
         time::parse_iso(text).unwrap_or_default()
     }
@@ -126,7 +126,7 @@ fn fits(entity: &Entity, row: &Attributes) -> bool {
         .attributes
         .iter()
         .all(|attribute| match row.get(&attribute.name) {
-            Some(value) => values::checked(value, &attribute.ty).is_ok(),
+            Some(value) => values::checked_value(value, &attribute.ty).is_ok(),
             None => {
                 attribute.optional
                     || attribute.is.is_some()
@@ -215,7 +215,7 @@ pub(super) struct TableDraw<'j> {
 impl<'j> TableDraw<'j> {
     /// A table with rows, most of them of the entities that are looked at.
     pub fn new(judge: &'j Judge<'j>, own: &'j Hints, mut rng: Rng, focus: &Focus) -> Self {
-        let now = Judge::instant(&mut rng);
+        let now = Judge::first_instant(&mut rng);
         let width = usize::from(rng.u8(1..5));
         let mut draw = TableDraw {
             judge,
@@ -267,7 +267,7 @@ impl<'j> TableDraw<'j> {
             }
             let limit = limited.iter().find(|(id, _)| *id == entity.id);
             if let Some((_, limit)) = limit
-                && self.values.chance(CROWDED_PERCENT)
+                && self.values.percent_chance(CROWDED_PERCENT)
             {
                 self.crowd(entity, *limit);
             }
@@ -275,7 +275,7 @@ impl<'j> TableDraw<'j> {
     }
 
     fn add_row(&mut self, entity: &Entity) {
-        let row = match entity.history.is_none() && self.values.chance(SIBLINGS_PERCENT) {
+        let row = match entity.history.is_none() && self.values.percent_chance(SIBLINGS_PERCENT) {
             true => self.sibling(entity),
             false => None,
         };
@@ -324,7 +324,7 @@ impl<'j> TableDraw<'j> {
         let step = self.values.rng.choice([1_000, 60_000, 86_400_000]).unwrap_or(1_000);
         let mut versions: Vec<Attributes> = Vec::new();
         for at in 0..count {
-            let Ok(begun) = time::instant(self.table.now - (count - 1 - at) * step, &ty) else {
+            let Ok(begun) = time::instant_as(self.table.now - (count - 1 - at) * step, &ty) else {
                 return;
             };
             let mut version = match at {
@@ -337,13 +337,13 @@ impl<'j> TableDraw<'j> {
             version.insert(history.at.clone(), begun);
             version.remove(&history.until);
             if let Some(tombstone) = &history.tombstone {
-                let gone = at > 0 && at + 1 == count && self.values.chance(25);
+                let gone = at > 0 && at + 1 == count && self.values.percent_chance(25);
                 version.insert(tombstone.clone(), Value::Bool(gone));
             }
             versions.push(version);
         }
-        if history.tombstone.is_none() && self.values.chance(10) {
-            let until = time::instant(self.table.now, &ty).ok();
+        if history.tombstone.is_none() && self.values.percent_chance(10) {
+            let until = time::instant_as(self.table.now, &ty).ok();
             versions.last_mut().into_iter().for_each(|last| {
                 last.extend(until.clone().map(|until| (history.until.clone(), until)));
             });
@@ -387,7 +387,7 @@ impl<'j> TableDraw<'j> {
                     true => Some(self.value(entity, attribute)?),
                     false => None,
                 },
-                _ if attribute.optional && self.values.chance(35) => None,
+                _ if attribute.optional && self.values.percent_chance(35) => None,
                 _ => self.value(entity, attribute),
             };
             match value {
@@ -421,8 +421,8 @@ impl<'j> TableDraw<'j> {
         let lapsing = states.lapses.iter().map(|lapse| &lapse.from);
         let all = [&states.start].into_iter().chain(moves).chain(lapses).chain(lapsing);
         let mut all: Vec<&String> = all.collect();
-        let asked = self.own.literals(&ValuedName::Attribute(states.of.clone()));
-        if self.values.chance(50)
+        let asked = self.own.literal_values(&ValuedName::Attribute(states.of.clone()));
+        if self.values.percent_chance(50)
             && all
                 .iter()
                 .any(|state| asked.iter().any(|word| word.as_str() == Some(state)))
@@ -439,7 +439,7 @@ impl<'j> TableDraw<'j> {
             let Some(copy) = &attribute.copy else { continue };
             let mut value = self.copied(row, &copy.source, &copy.attribute);
             let loose = matches!(copy.kept, Kept::Frozen | Kept::Unsaid);
-            if loose && self.values.chance(30) {
+            if loose && self.values.percent_chance(30) {
                 value = self.value(entity, attribute);
             }
             match value {
@@ -491,19 +491,19 @@ impl<'j> TableDraw<'j> {
             return Some(value);
         }
         let name = ValuedName::Attribute(attribute.name.clone());
-        let (written, often) = match self.own.literals(&name) {
-            [] => (self.judge.hints.literals(&name), 12),
+        let (written, often) = match self.own.literal_values(&name) {
+            [] => (self.judge.hints.literal_values(&name), 12),
             asked => (asked, 40),
         };
-        if !written.is_empty() && self.values.chance(often) {
+        if !written.is_empty() && self.values.percent_chance(often) {
             let value = self.values.rng.choice(written).cloned();
-            let fits = value.and_then(|value| values::checked(&value, &attribute.ty).ok());
+            let fits = value.and_then(|value| values::checked_value(&value, &attribute.ty).ok());
             if fits.is_some() {
                 return fits;
             }
         }
         if let Some((id, name)) = &attribute.reference
-            && self.values.chance(70)
+            && self.values.percent_chance(70)
         {
             let rows = self.table.rows.iter().filter(|(known, _)| known == id);
             let known: Vec<&Value> = rows.filter_map(|(_, row)| row.get(name)).collect();
@@ -525,13 +525,13 @@ impl<'j> TableDraw<'j> {
     /// Now and then what a create would fill in.
     fn default_value(&mut self, attribute: &Attribute) -> Option<Value> {
         let default = attribute.default.as_ref().or(attribute.always.as_ref())?;
-        if default.any(Expr::is_generated) || !self.values.chance(25) {
+        if default.any(Expr::is_generated) || !self.values.percent_chance(25) {
             return None;
         }
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = self.judge.scope(self.table.now, &nothing, &nobody);
         let value = evaluate_as(default, &attribute.ty, &scope).ok()??;
-        values::checked(&value, &attribute.ty).ok()
+        values::checked_value(&value, &attribute.ty).ok()
     }
 
     /// The name of the pool: that of the attribute whose type this one was declared with.
@@ -550,15 +550,15 @@ impl<'j> TableDraw<'j> {
     }
 
     fn pooled(&mut self, domain: &str, ty: &Type) -> Option<Value> {
-        if self.values.chance(6) {
-            return self.values.fresh(ty);
+        if self.values.percent_chance(6) {
+            return self.values.fresh_value(ty);
         }
         if !self.pools.contains_key(domain) {
             let count = match ty {
                 Type::Ulid | Type::Ksuid | Type::Uuid => IDS,
                 _ => self.width,
             };
-            let values = (0..count).filter_map(|_| self.values.fresh(ty)).collect();
+            let values = (0..count).filter_map(|_| self.values.fresh_value(ty)).collect();
             self.pools.insert(domain.to_owned(), values);
         }
         let pool = self.pools.get(domain)?;

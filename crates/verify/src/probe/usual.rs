@@ -54,9 +54,9 @@ pub fn example_value(ty: &Type) -> Option<Value> {
         zone: TimeZone::UTC,
         delimiter: '#',
     };
-    let drawn = (0..DRAWN).filter_map(|_| draw.fresh(ty));
+    let drawn = (0..DRAWN).filter_map(|_| draw.fresh_value(ty));
     drawn.min_by_key(|value| {
-        let text = singlet_values::json_text::of(value);
+        let text = singlet_values::json_text::json_of(value);
         let odd = text.chars().filter(|char| !char.is_ascii_alphanumeric()).count();
         let not_letters = text.chars().filter(|char| !char.is_ascii_lowercase()).count();
         // An empty text is plain, but shows nothing; a letter looks more like text than a digit.

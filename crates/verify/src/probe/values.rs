@@ -82,12 +82,12 @@ pub(super) struct ValueDraw {
 
 impl ValueDraw {
     /// True so often in a hundred.
-    pub fn chance(&mut self, percent: u8) -> bool {
+    pub fn percent_chance(&mut self, percent: u8) -> bool {
         self.rng.u8(..100) < percent
     }
 
     /// A value of a type; none where none that fits came up.
-    pub fn fresh(&mut self, ty: &Type) -> Option<Value> {
+    pub fn fresh_value(&mut self, ty: &Type) -> Option<Value> {
         self.of_type(ty, 0)
     }
 
@@ -97,7 +97,7 @@ impl ValueDraw {
         }
         (0..TRIES).find_map(|_| {
             let value = self.candidate(ty, depth)?;
-            values::checked(&value, ty).ok()
+            values::checked_value(&value, ty).ok()
         })
     }
 
@@ -108,9 +108,9 @@ impl ValueDraw {
             Type::Number(limits) => Value::N(self.number(limits, false)?),
             Type::Bool => Value::Bool(self.rng.bool()),
             Type::Bytes(limits) => Value::B(self.bytes(*limits)),
-            Type::Date => Value::S(self.day()?),
-            Type::Month => Value::S(self.day()?.get(..7)?.to_owned()),
-            Type::Time | Type::Seconds | Type::Millis | Type::Now => time::instant(self.instant()?, ty).ok()?,
+            Type::Date => Value::S(self.near_day()?),
+            Type::Month => Value::S(self.near_day()?.get(..7)?.to_owned()),
+            Type::Time | Type::Seconds | Type::Millis | Type::Now => time::instant_as(self.near_instant()?, ty).ok()?,
             Type::Duration => {
                 let millis = self.rng.choice([0, 1_000, 3_600_000, 86_400_000, 30 * 86_400_000])?;
                 time::Duration::new(0, millis).ok()?.to_value()
@@ -134,7 +134,7 @@ impl ValueDraw {
                 let elements = self.elements(element, *limits, depth);
                 Value::M(names.zip(elements).collect())
             }
-            Type::OrWords(inner, words) => match self.chance(35) {
+            Type::OrWords(inner, words) => match self.percent_chance(35) {
                 true => Value::S(self.rng.choice(words.iter())?.clone()),
                 false => self.of_type(inner, depth)?,
             },
@@ -206,10 +206,10 @@ impl ValueDraw {
     }
 
     /// A day near the day of the call; often the last of a month.
-    pub fn day(&mut self) -> Option<String> {
+    pub fn near_day(&mut self) -> Option<String> {
         let shift = self.rng.choice(DAYS)?;
         let day = time::day_of(self.now + shift * 86_400_000, &self.zone).ok()?;
-        if !self.chance(25) {
+        if !self.percent_chance(25) {
             return Some(day);
         }
         let day: jiff::civil::Date = day.parse().ok()?;
@@ -222,12 +222,12 @@ impl ValueDraw {
     }
 
     /// An instant near that of the call, or at the edge of a day of the model's zone.
-    pub fn instant(&mut self) -> Option<i64> {
+    pub fn near_instant(&mut self) -> Option<i64> {
         let near = self.now + self.rng.choice(SHIFTS)?;
-        if !self.chance(20) {
+        if !self.percent_chance(20) {
             return Some(near);
         }
-        let day = self.day()?;
+        let day = self.near_day()?;
         let midnight = time::at_clock(&day, "00:00", &self.zone).ok()?;
         Some(midnight + self.rng.choice([-1, 0, 1, 60_000, 86_399_999])?)
     }
@@ -259,7 +259,7 @@ impl ValueDraw {
     fn object(&mut self, object: &Arc<ObjectType>, depth: u8, known: Attributes) -> Option<Value> {
         let mut fields = known;
         for field in &object.fields {
-            if fields.contains_key(&field.name) || (field.optional && self.chance(40)) {
+            if fields.contains_key(&field.name) || (field.optional && self.percent_chance(40)) {
                 continue;
             }
             let value = self.of_type(&field.ty, depth + 1)?;
@@ -308,17 +308,17 @@ impl ValueDraw {
                 )
             }
             (_, Type::Time | Type::Seconds | Type::Millis) => {
-                time::instant(time::millis_of(value, ty).ok()?? + shift * 1_000, ty).ok()?
+                time::instant_as(time::millis_of(value, ty).ok()?? + shift * 1_000, ty).ok()?
             }
             (Value::S(text), Type::Text(_)) => Value::S(format!("{text}{at}")),
             (Value::N(number), _) => Value::N(number.checked_add(Number::from(shift)).ok()?),
-            _ => self.fresh(ty)?,
+            _ => self.fresh_value(ty)?,
         };
-        values::checked(&after, ty).ok()
+        values::checked_value(&after, ty).ok()
     }
 
     /// A value beside another: the next day, a longer text, one more.
-    pub fn neighbour(&mut self, value: &Value, ty: &Type) -> Option<Value> {
+    pub fn neighbour_value(&mut self, value: &Value, ty: &Type) -> Option<Value> {
         let near = match (value, ty) {
             (Value::S(text), Type::Date) => {
                 let day: jiff::civil::Date = text.parse().ok()?;
@@ -340,7 +340,7 @@ impl ValueDraw {
             }
             (_, Type::Time | Type::Seconds | Type::Millis) => {
                 let millis = time::millis_of(value, ty).ok()??;
-                time::instant(millis + self.rng.choice([-1_000, -1, 1, 1_000])?, ty).ok()?
+                time::instant_as(millis + self.rng.choice([-1_000, -1, 1, 1_000])?, ty).ok()?
             }
             (Value::S(text), Type::Text(_)) => Value::S(match self.rng.u8(..4) {
                 0 => text.chars().take(text.chars().count().saturating_sub(1)).collect(),
@@ -359,10 +359,10 @@ impl ValueDraw {
                 Value::N(near.ok()?)
             }
             (_, Type::Geo(_)) => self.place(),
-            (_, Type::OrWords(inner, _)) => return self.neighbour(value, inner),
+            (_, Type::OrWords(inner, _)) => return self.neighbour_value(value, inner),
             _ => return None,
         };
-        values::checked(&near, ty).ok()
+        values::checked_value(&near, ty).ok()
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn mended_request(draw: &mut TableDraw<'_>, write: &Write, hints: &Hi
         let mut requests = RequestDraw::new(draw.judge, hints, draw.values.rng.fork(), draw.table.now);
         let request = requests.write(write, &about, &draw.table.rows);
         if let Some((request, touched)) = mend(draw, write, request) {
-            if draw.values.chance(35) {
+            if draw.values.percent_chance(35) {
                 spoil(draw, &touched);
             }
             return Some(request);
@@ -47,7 +47,7 @@ pub(super) fn mended_request(draw: &mut TableDraw<'_>, write: &Write, hints: &Hi
 }
 
 fn look(judge: &Judge<'_>, table: &ProbeTable, write: &Write, request: &WriteRequest) -> (ExpectedOutcome, Trace) {
-    let trace = Trace::on();
+    let trace = Trace::kept_trace();
     let mut oracle = Oracle::default();
     oracle.rows = table.rows.clone();
     let model = (&**judge.model, judge.setting);
@@ -61,15 +61,15 @@ fn mend(draw: &mut TableDraw<'_>, write: &Write, mut request: WriteRequest) -> O
         let (outcome, trace) = look(draw.judge, &draw.table, write, &request);
         let mut mends = match outcome {
             ExpectedOutcome::Done { .. } => {
-                done = Some((draw.table.clone(), request.clone(), trace.touched()));
+                done = Some((draw.table.clone(), request.clone(), trace.touched_rows()));
                 // Steps that are not taken are tried too, one after the other.
-                let skipped = trace.skipped();
-                if !draw.values.chance(MORE_STEPS_PERCENT) {
+                let skipped = trace.skipped_mends();
+                if !draw.values.percent_chance(MORE_STEPS_PERCENT) {
                     break;
                 }
                 skipped
             }
-            _ => trace.mends(),
+            _ => trace.possible_mends(),
         };
         draw.values.rng.shuffle(&mut mends);
         if !mends
@@ -115,7 +115,7 @@ fn apply(draw: &mut TableDraw<'_>, write: &Write, request: &mut WriteRequest, me
         Mend::Set(which, name, value) => change(draw, which, name, &mut |_, entity, row| {
             let ty = &entity.attribute(name)?.ty;
             match value {
-                Some(value) => row.insert(name.clone(), values::checked(value, ty).ok()?),
+                Some(value) => row.insert(name.clone(), values::checked_value(value, ty).ok()?),
                 None => row.remove(name),
             };
             Some(())
@@ -126,7 +126,9 @@ fn apply(draw: &mut TableDraw<'_>, write: &Write, request: &mut WriteRequest, me
         }),
         Mend::Argument(name, value) => {
             let arg = write.args.iter().find(|arg| arg.name == *name)?;
-            request.args.insert(name.clone(), values::checked(value, &arg.ty).ok()?);
+            request
+                .args
+                .insert(name.clone(), values::checked_value(value, &arg.ty).ok()?);
             Some(())
         }
         Mend::Claim(name, value) => {
@@ -165,7 +167,7 @@ fn add(draw: &mut TableDraw<'_>, entity: &Entity, known: &Attributes) -> Option<
     let mut row = draw.row(source)?;
     for (name, value) in known {
         let attribute = source.attribute(name)?;
-        row.insert(name.clone(), values::checked(value, &attribute.ty).ok()?);
+        row.insert(name.clone(), values::checked_value(value, &attribute.ty).ok()?);
     }
     if let Some(states) = &source.states
         && let Some(state) = row.get(&states.of).and_then(Value::as_str).map(str::to_owned)
@@ -195,7 +197,7 @@ impl TableDraw<'_> {
             (None, Some(row)) => table.rows.push((id, row)),
             (None, None) => return None,
         }
-        if self.breaks_copy(at, id, &table) || !self.judge.allows(&table) {
+        if self.breaks_copy(at, id, &table) || !self.judge.allows_table(&table) {
             return None;
         }
         self.table = table;

@@ -32,7 +32,7 @@ impl<'s> Worker<'s> {
     }
 
     /// The subject, on a table that has these rows and no others.
-    pub async fn fill(&mut self, judge: &Judge<'_>, table: &ProbeTable) -> Result<(), String> {
+    pub async fn fill_subject(&mut self, judge: &Judge<'_>, table: &ProbeTable) -> Result<(), String> {
         let items = judge.items(table).ok_or("a row that was drawn has no key")?;
         if let Some(subject) = &self.subject
             && matches!(subject.refill(items.clone()).await, Ok(true))
@@ -59,11 +59,11 @@ impl<'s> Worker<'s> {
             .ok_or_else(|| RuntimeError::Stored("there is nothing to try".to_owned()))
     }
 
-    pub fn watch(&self) {
+    pub fn watch_requests(&self) {
         self.subject.iter().for_each(Subject::watch);
     }
 
-    pub fn sent(&self) -> Vec<SentRequest> {
+    pub fn sent_requests(&self) -> Vec<SentRequest> {
         self.subject.as_ref().map(Subject::sent).unwrap_or_default()
     }
 }

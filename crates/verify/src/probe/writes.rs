@@ -64,7 +64,7 @@ impl WriteCase {
     fn begun(&self, judge: &Judge<'_>, engine: &Arc<Engine>) -> WriteSequence {
         let by_hand = self.kind == Kind::Calls;
         let rows = self.table.rows.clone();
-        WriteSequence::on(Arc::clone(judge.model), Arc::clone(engine), rows)
+        WriteSequence::on_table(Arc::clone(judge.model), Arc::clone(engine), rows)
             .held_to_costs(judge.write_costs.clone().filter(|_| !by_hand))
             .done_by_hand(by_hand)
     }
@@ -100,7 +100,7 @@ pub(super) async fn try_write(
         }
         let rng = seeded_rng(options.seed, &write.name, round);
         let mut table = TableDraw::new(judge, own, rng.clone(), &focus);
-        let witness = match table.values.chance(WITNESSES_PERCENT) {
+        let witness = match table.values.percent_chance(WITNESSES_PERCENT) {
             true => mended_request(&mut table, write, own),
             false => None,
         };
@@ -119,7 +119,7 @@ pub(super) async fn try_write(
         };
         let table = table.table;
         let before = report.cases;
-        if let Err(reason) = worker.fill(judge, &table).await {
+        if let Err(reason) = worker.fill_subject(judge, &table).await {
             report.skipped = Some(reason);
             break;
         }
@@ -159,7 +159,7 @@ async fn run_sequence(
         let op = Op {
             number,
             write: write.name.clone(),
-            request: sequence.recorded(request),
+            request: sequence.recorded_request(request),
         };
         case.ops.push(op.clone());
         let is_own = op.write == draw.write.name;
@@ -183,11 +183,11 @@ pub(super) async fn first_difference(
     judge: &Judge<'_>,
     case: &WriteCase,
 ) -> Option<(usize, String)> {
-    worker.fill(judge, &case.table).await.ok()?;
+    worker.fill_subject(judge, &case.table).await.ok()?;
     let engine = Arc::clone(worker.engine().ok()?);
     let mut sequence = case.begun(judge, &engine);
     for (at, op) in case.ops.iter().enumerate() {
-        worker.watch();
+        worker.watch_requests();
         if let Err(what) = sequence.step(op).await {
             return Some((at, what));
         }
@@ -296,7 +296,7 @@ impl<'d> ProbeDraw<'d> {
             if goal == ProbeGoal::Any {
                 return drawn;
             }
-            let word = sequence.meant(write, &drawn).word();
+            let word = sequence.meant_outcome(write, &drawn).word();
             let seen = match goal {
                 ProbeGoal::Done if word == "done" => return drawn,
                 _ => outcomes.get(&word).copied().unwrap_or_default(),
@@ -328,7 +328,7 @@ async fn found(
         false => case,
     };
     let difference = first_difference(worker, judge, &case).await;
-    let mut sent = worker.sent();
+    let mut sent = worker.sent_requests();
     // The table is read to be compared.
     sent.retain(|sent| !sent.text.starts_with("scan"));
     let what = match difference {

@@ -28,14 +28,14 @@ pub struct WordCoverage {
 
 impl WordCoverage {
     /// Both together.
-    pub fn add(&mut self, other: WordCoverage) {
+    pub fn add_coverage(&mut self, other: WordCoverage) {
         self.words.extend(other.words);
         self.functions.extend(other.functions);
         self.types.extend(other.types);
     }
 
     /// Takes the words of a model; of `reads` or `writes` only what stands under these names.
-    pub fn see(&mut self, text: &str, section: &str, covered: &[&str]) {
+    pub fn see_words(&mut self, text: &str, section: &str, covered: &[&str]) {
         let Some(ShrinkTree::Map(mut entries)) = ShrinkTree::read(text) else {
             return;
         };
@@ -84,7 +84,7 @@ impl WordCoverage {
     fn record(&mut self, tree: &ShrinkTree, record: &Record) {
         let ShrinkTree::Map(entries) = tree else { return };
         for (name, value) in entries {
-            match (record.field(name), &record.others) {
+            match (record.field_named(name), &record.others) {
                 (Some(field), _) => {
                     self.words.insert(format!("{}.{name}", record.name));
                     if let ShrinkTree::Text(text, _) = value

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use singlet_model::model::{LetValue, Step, StepKind, Write};
-use singlet_model::{Model, Source, load};
+use singlet_model::{Model, Source, load_source};
 use singlet_plan::read::plan_selection;
 use singlet_plan::write::trigger_cycles;
 
@@ -56,7 +56,7 @@ pub struct FollowedTally {
 
 impl FollowedTally {
     /// Both together.
-    pub fn add(&mut self, other: FollowedTally) {
+    pub fn add_tally(&mut self, other: FollowedTally) {
         self.operations += other.operations;
         self.done += other.done;
         self.parked += other.parked;
@@ -76,7 +76,7 @@ impl FollowedTally {
         for (message, count) in other.mistakes {
             *self.mistakes.entry(message).or_default() += count;
         }
-        self.coverage.add(other.coverage);
+        self.coverage.add_coverage(other.coverage);
     }
 }
 
@@ -140,10 +140,10 @@ pub async fn first_found(
     let (mut steps, mut done) = (Vec::new(), Vec::new());
     for number in 1..=SEQUENCE {
         draw.pass_time(passed_millis(&mut faults));
-        let Some((write, request)) = draw.request(sequence.sequence()) else {
+        let Some((write, request)) = draw.draw_request(sequence.write_sequence()) else {
             break;
         };
-        let request = sequence.sequence().recorded(request);
+        let request = sequence.write_sequence().recorded_request(request);
         let step = FollowedOp {
             op: Op { number, write, request },
             rests: !generated.commutes || faults.u8(..3) == 0 || number == SEQUENCE,
@@ -153,7 +153,7 @@ pub async fn first_found(
         match sequence.step(&step).await {
             Ok(_) if sequence.is_open() => break,
             Ok(outcome) => {
-                draw.saw(&step.op.write, &outcome);
+                draw.saw_outcome(&step.op.write, &outcome);
                 tally.operations += 1;
                 if matches!(outcome, ExpectedOutcome::Done { .. }) {
                     tally.done += 1;
@@ -177,7 +177,7 @@ pub async fn first_found(
 
 /// The model with tallies, those that are right.
 fn with_tallies(text: String, rng: &mut Rng) -> String {
-    let Some(model) = load(&Source::new("made", text.clone())).model else {
+    let Some(model) = load_source(&Source::new("made", text.clone())).model else {
         return text;
     };
     let (whole, kept) = with_section(text, "tallies:\n", tallies::drawn_tallies(&model, rng));
@@ -226,7 +226,7 @@ fn with_kept_copies(text: String, rng: &mut Rng) -> String {
         return text;
     }
     let other = text.replacen("kept: frozen", "kept: stream", 1 + rng.usize(..3));
-    let model = load(&Source::new("made", other.clone())).model;
+    let model = load_source(&Source::new("made", other.clone())).model;
     let is_planned = |model: &Model| model.writes.iter().all(|write| is_found(model, write));
     match model_errors(&other).is_empty()
         && model.is_some_and(|model| is_planned(&model) && trigger_cycles(&model).is_empty())
@@ -260,7 +260,7 @@ fn passed_millis(faults: &mut Rng) -> i64 {
 /// Leaves out half of the writes that change rows of which something follows the changes, and most others: so that those that stay are done
 /// often. What makes and removes rows stays.
 fn keep_some_writes(generated: &mut GeneratedWrites, rng: &mut Rng) {
-    let Some(model) = load(&Source::new("made", generated.text())).model else {
+    let Some(model) = load_source(&Source::new("made", generated.text())).model else {
         return;
     };
     let mut kept = Vec::new();
@@ -291,7 +291,7 @@ fn keep_right_writes(generated: &mut GeneratedWrites, tally: &mut FollowedTally)
         }
     }
     generated.writes = kept;
-    while let Some(model) = load(&Source::new("made", generated.text())).model {
+    while let Some(model) = load_source(&Source::new("made", generated.text())).model {
         let names = trigger_cycles(&model)
             .into_iter()
             .flatten()
@@ -308,7 +308,7 @@ fn count_runs(text: &str, sequence: &FollowedSequence, tally: &mut FollowedTally
     tally.parked = sequence.follows.parked_changes as u64;
     tally.told = sequence.follows.told.len() as u64;
     tally.retried = sequence.follows.retried;
-    for (write, trigger) in sequence.sequence().model().triggers() {
+    for (write, trigger) in sequence.write_sequence().model().triggered_writes() {
         let Some((ran, refused)) = sequence.follows.runs.get(&write.name) else {
             continue;
         };
@@ -319,7 +319,7 @@ fn count_runs(text: &str, sequence: &FollowedSequence, tally: &mut FollowedTally
         }
     }
     let done: Vec<&str> = done.iter().map(String::as_str).collect();
-    tally.coverage.see(text, "writes", &done);
+    tally.coverage.see_words(text, "writes", &done);
 }
 
 impl FollowedMismatch {
@@ -367,6 +367,6 @@ async fn first_difference(
             return Some((at, what));
         }
     }
-    let last = sequence.rest(0).await;
+    let last = sequence.rest_followers(0).await;
     last.err().map(|what| (steps.len().saturating_sub(1), what))
 }

@@ -7,7 +7,7 @@ pub mod reads;
 pub mod writes;
 
 use fastrand::Rng;
-use singlet_model::{Source, load};
+use singlet_model::{Source, load_source};
 use singlet_runtime::Bounds;
 
 /// 2026-11-16T12:00:00.500Z: between two seconds.
@@ -32,7 +32,7 @@ pub(crate) fn bounds_of(rng: &mut Rng) -> Bounds {
 
 /// What is wrong with a model.
 fn model_errors(text: &str) -> Vec<String> {
-    let loaded = load(&Source::new("made", text));
+    let loaded = load_source(&Source::new("made", text));
     let errors = loaded.diagnostics.iter();
     let errors = errors.filter(|finding| finding.rule.severity == singlet_model::Severity::Error);
     errors

@@ -102,9 +102,9 @@ impl SharedRun<'_> {
                 }
             };
             let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-            report.reads.add(reads);
-            report.writes.add(writes);
-            report.followed.add(followed);
+            report.reads.add_tally(reads);
+            report.writes.add_tally(writes);
+            report.followed.add_tally(followed);
             report.failures.extend(failed);
             if let Some(known) = report.next.get_mut(kind) {
                 *known = (*known).max(model + 1);

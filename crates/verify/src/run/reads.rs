@@ -52,7 +52,7 @@ pub struct ReadTally {
 
 impl ReadTally {
     /// Both together.
-    pub fn add(&mut self, other: ReadTally) {
+    pub fn add_tally(&mut self, other: ReadTally) {
         self.models += other.models;
         self.not_reads += other.not_reads;
         self.reads += other.reads;
@@ -68,7 +68,7 @@ impl ReadTally {
             *self.mistakes.entry(message).or_default() += count;
         }
         self.changing += other.changing;
-        self.coverage.add(other.coverage);
+        self.coverage.add_coverage(other.coverage);
     }
 }
 
@@ -84,7 +84,7 @@ pub async fn read_cases(
     tally: &mut ReadTally,
 ) -> Result<(), Box<Mismatch>> {
     let mut rng = rng_of(seed, model);
-    let generated = valid(generate::model(&mut rng), tally);
+    let generated = valid(generate::generate_model(&mut rng), tally);
     let count = match rng.u8(..4) {
         0 => ROWS_PER_MODEL_MAX,
         _ => ROWS_PER_MODEL,
@@ -114,14 +114,14 @@ pub async fn read_cases(
                 && let Some(walked) = bench.check_changing(&case, rng.u64(..)).await
             {
                 tally.changing += 1;
-                walked.map_err(|what| Box::new(bench.mismatch(&case, what)))?;
+                walked.map_err(|what| Box::new(bench.case_mismatch(&case, what)))?;
             }
         }
         if rows > 0 {
             covered.push(read.name.as_str());
         }
     }
-    tally.coverage.see(&text, "reads", &covered);
+    tally.coverage.see_words(&text, "reads", &covered);
     Ok(())
 }
 
@@ -158,7 +158,7 @@ fn valid(generated: Generated, tally: &mut ReadTally) -> Generated {
         }
     }
     tally.not_reads += wrong.len();
-    generated.without(|read| wrong.contains(&read.name))
+    generated.without_reads(|read| wrong.contains(&read.name))
 }
 
 /// The caller, mostly in some groups: one that is asked for, one whose name is within or around it, one that a row names.
@@ -187,7 +187,7 @@ fn case_of(rng: &mut Rng, read: &GeneratedRead, bench: &Bench) -> Case {
     let caller = in_groups(rng, caller, id);
     Case {
         read: read.name.clone(),
-        args: read.arguments(rng, row),
+        args: read.draw_arguments(rng, row),
         caller,
         page: rng.usize(1..10),
         now: NOW + rng.choice([0, 0, 600, 86_400_000]).unwrap_or_default(),

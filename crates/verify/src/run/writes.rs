@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 
-use singlet_model::{Source, load};
+use singlet_model::{Source, load_source};
 use singlet_plan::write::write_costs;
 
 use super::coverage::WordCoverage;
@@ -66,12 +66,12 @@ impl WriteTally {
     }
 
     /// The share of operations that came to something.
-    pub fn share(&self, kind: &str) -> f64 {
+    pub fn done_share(&self, kind: &str) -> f64 {
         self.outcomes.get(kind).copied().unwrap_or_default() as f64 / self.operations as f64
     }
 
     /// Both together.
-    pub fn add(&mut self, other: WriteTally) {
+    pub fn add_tally(&mut self, other: WriteTally) {
         self.operations += other.operations;
         self.models += other.models;
         self.writes += other.writes;
@@ -91,9 +91,9 @@ impl WriteTally {
             *self.mistakes.entry(message).or_default() += count;
         }
         for (write, spent) in &other.spent {
-            self.spent.entry(write.clone()).or_default().add(spent);
+            self.spent.entry(write.clone()).or_default().add_spent(spent);
         }
-        self.coverage.add(other.coverage);
+        self.coverage.add_coverage(other.coverage);
     }
 }
 
@@ -104,7 +104,7 @@ impl WriteTally {
 /// The first difference, with the fewest operations and the smallest model that show it.
 pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &mut WriteTally) -> Result<(), String> {
     let mut rng = rng_of(seed, model);
-    let mut generated = generate::writes::model(&mut rng);
+    let mut generated = generate::writes::generate_writes(&mut rng);
     tally.models += 1;
     if !model_errors(&generated.text()).is_empty() {
         let wrong = |write: &String| model_errors(&generated.text_with(write)).into_iter().next();
@@ -149,15 +149,15 @@ pub async fn sequence_cases(
     let mut ops = Vec::new();
     let mut done: Vec<String> = Vec::new();
     for number in 1..=SEQUENCE {
-        let Some((write, request)) = draw.request(&sequence) else {
+        let Some((write, request)) = draw.draw_request(&sequence) else {
             break;
         };
-        let request = sequence.recorded(request);
+        let request = sequence.recorded_request(request);
         let op = Op { number, write, request };
         ops.push(op.clone());
         match sequence.step(&op).await {
             Ok(outcome) => {
-                draw.saw(&op.write, &outcome);
+                draw.saw_outcome(&op.write, &outcome);
                 tally.count(&op, &outcome);
                 if matches!(outcome, ExpectedOutcome::Done { .. }) {
                     done.push(op.write.clone());
@@ -166,11 +166,11 @@ pub async fn sequence_cases(
             Err(what) => return Err(smallest_sequence(text, given, store, ops, what).await),
         }
     }
-    for (write, spent) in sequence.spent() {
-        tally.spent.entry(write.clone()).or_default().add(spent);
+    for (write, spent) in sequence.spent_by_write() {
+        tally.spent.entry(write.clone()).or_default().add_spent(spent);
     }
     let done: Vec<&str> = done.iter().map(String::as_str).collect();
-    tally.coverage.see(text, "writes", &done);
+    tally.coverage.see_words(text, "writes", &done);
     Ok(())
 }
 
@@ -192,7 +192,7 @@ async fn smallest_sequence(
     };
     let text = smallest_model(text, &mut shows).await;
     let what = shows.what;
-    let model = load(&Source::new("made", text.as_str())).model;
+    let model = load_source(&Source::new("made", text.as_str())).model;
     let ops = model.map(|model| fitting(&model, &ops)).unwrap_or(ops);
     format!("{what}\n# operations\n{}\n# model.yaml\n{text}", operation_lines(&ops))
 }
@@ -208,7 +208,7 @@ struct WriteShows<'a> {
 impl AsyncShows for WriteShows<'_> {
     fn shows<'a>(&'a mut self, text: &'a str) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
         Box::pin(async move {
-            let loaded = load(&Source::new("made", text));
+            let loaded = load_source(&Source::new("made", text));
             let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
                 return false;
             };

@@ -25,7 +25,7 @@ pub(crate) async fn smallest_model(text: &str, shows: &mut dyn AsyncShows) -> St
             break;
         }
     }
-    tree.printed()
+    tree.printed_file()
 }
 
 /// Whether a file still shows what is looked for.
@@ -54,7 +54,7 @@ fn shorten<'a>(
         while at > 0 {
             at -= 1;
             path.push(at);
-            let smaller = tree.without(path);
+            let smaller = tree.without_part(path);
             if !take(tree, smaller, shows, tries).await {
                 shorten(tree, path, shows, tries).await;
             }
@@ -74,7 +74,7 @@ async fn take(
         return false;
     }
     *tries += 1;
-    let taken = shows.shows(&smaller.printed()).await;
+    let taken = shows.shows(&smaller.printed_file()).await;
     if taken {
         *tree = smaller;
     }
@@ -91,7 +91,7 @@ mod tests {
 
     impl AsyncShows for InKey {
         fn shows<'a>(&'a mut self, text: &'a str) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
-            let loaded = singlet_model::load(&singlet_model::Source::new("made", text));
+            let loaded = singlet_model::load_source(&singlet_model::Source::new("made", text));
             let shows = !loaded.diagnostics.has_errors() && text.contains("{b}");
             Box::pin(async move { shows })
         }

@@ -24,7 +24,7 @@ pub enum ShrinkTree {
 impl ShrinkTree {
     /// The tree of a file; none where it is no YAML.
     pub fn read(text: &str) -> Option<ShrinkTree> {
-        let root = node::read(&Source::new("made", text), &mut Diagnostics::default())?;
+        let root = node::read_tree(&Source::new("made", text), &mut Diagnostics::default())?;
         Some(ShrinkTree::of(&root))
     }
 
@@ -84,7 +84,7 @@ impl ShrinkTree {
     }
 
     /// The tree without a part.
-    pub fn without(&self, path: &[usize]) -> Option<ShrinkTree> {
+    pub fn without_part(&self, path: &[usize]) -> Option<ShrinkTree> {
         let (last, parent) = path.split_last()?;
         let mut tree = self.clone();
         match tree.at_mut(parent)? {
@@ -107,7 +107,7 @@ impl ShrinkTree {
     }
 
     /// The file.
-    pub fn printed(&self) -> String {
+    pub fn printed_file(&self) -> String {
         let mut out = String::new();
         self.block(0, &mut out);
         out
@@ -249,10 +249,10 @@ writes:
 "#;
         let tree = ShrinkTree::read(text).unwrap_or(ShrinkTree::List(Vec::new()));
         assert_eq!(
-            ShrinkTree::read(&tree.printed()),
+            ShrinkTree::read(&tree.printed_file()),
             Some(tree.clone()),
             "{}",
-            tree.printed()
+            tree.printed_file()
         );
     }
 }

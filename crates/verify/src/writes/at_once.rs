@@ -100,11 +100,11 @@ impl WriteSequence {
                 return Err("there is no such operation".to_owned());
             };
             let write = write_named(&model, &op.write)?;
-            let mut meant = oracle.meant(&model, self.engine.setting(), write, request, op.number);
+            let mut meant = oracle.meant_outcome(&model, self.engine.setting(), write, request, op.number);
             made.add_open(std::mem::take(&mut meant.made));
             compare_outcome(&mut made, &meant.outcome, got)?;
             meant.put(&made);
-            oracle.accept(meant);
+            oracle.accept_meant(meant);
             now = request.now.max(now);
         }
         self.compare_rows(&mut made, &oracle.rows, now).await?;

@@ -186,9 +186,9 @@ impl Oracle {
         };
         let args = super::request::filled_arguments(frame).ok()?;
         let mut operation = OperationSteps::new(frame, &self.rows, args);
-        operation.prepare().ok()?;
-        let done = operation.steps(&write.steps);
-        let done = operation.kept(done);
+        operation.prepare_operation().ok()?;
+        let done = operation.take_steps(&write.steps);
+        let done = operation.kept_promises(done);
         let mut sent: Vec<SentTogether> = Vec::new();
         for call in &operation.calls_by_hand {
             let way = SendingWay::of_call(call.step.using.as_ref());
@@ -360,7 +360,7 @@ fn changes(model: &Model, entity: &Entity, using: Option<&UsingCall>, before: &I
 
 impl DocumentedCalls {
     /// Makes the calls.
-    pub async fn send(self, store: &dyn Store) -> Result<(), StoreError> {
+    pub async fn send_calls(self, store: &dyn Store) -> Result<(), StoreError> {
         for together in self.sent {
             let actions: Vec<TransactWrite> = together.actions.into_iter().map(|(_, action)| action).collect();
             match together.way {

@@ -42,7 +42,7 @@ pub struct WriteSpent {
 
 impl WriteSpent {
     /// Both together.
-    pub fn add(&mut self, other: &WriteSpent) {
+    pub fn add_spent(&mut self, other: &WriteSpent) {
         let wider = |one: Option<(u64, u64)>, other: Option<(u64, u64)>| match (one, other) {
             (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
             (one, other) => one.or(other),
@@ -80,17 +80,17 @@ impl WriteCapacity {
     }
 
     /// What operations took.
-    pub fn spent(&self) -> &BTreeMap<String, WriteSpent> {
+    pub fn spent_by_write(&self) -> &BTreeMap<String, WriteSpent> {
         &self.spent
     }
 
     /// Takes note of what an operation took that brought the table to these items. One that leaves a row as it is checks it alone, and one
     /// with a key that need not be sent has a record: neither says anything of others.
-    pub fn spend(&mut self, model: &Model, write: &Write, items: &[Item], consumed: Units) {
+    pub fn note_spent(&mut self, model: &Model, write: &Write, items: &[Item], consumed: Units) {
         let least = least_write(model, &self.items, items, write.bulk);
         let over = consumed.write.get().saturating_sub(least.units);
         let one = WriteSpent {
-            read_halves: Some((consumed.read.halves(), consumed.read.halves())),
+            read_halves: Some((consumed.read.half_count(), consumed.read.half_count())),
             write_units: Some((consumed.write.get(), consumed.write.get())),
             beyond: match write.bulk {
                 true => over.div_ceil(least.items.max(1)),
@@ -98,20 +98,20 @@ impl WriteCapacity {
             },
             below: u64::from(consumed.write.get() < least.units),
         };
-        self.spent.entry(write.name.clone()).or_default().add(&one);
+        self.spent.entry(write.name.clone()).or_default().add_spent(&one);
     }
 
     /// Looks at what is there before the first operation.
     pub(crate) async fn look_first(&mut self, engine: &Engine) -> Result<(), String> {
         if self.largest_units.is_none() {
             let items = dump::table_items(engine.model(), engine.store()).await;
-            self.see(&items.map_err(|error| format!("the table cannot be read: {error}"))?);
+            self.see_items(&items.map_err(|error| format!("the table cannot be read: {error}"))?);
         }
         Ok(())
     }
 
     /// Takes note of what is there.
-    pub fn see(&mut self, items: &[Item]) {
+    pub fn see_items(&mut self, items: &[Item]) {
         let sizes = items
             .iter()
             .map(|item| write_units(None, Some(item_size_bytes(item)), WriteMode::Single).get());
@@ -121,7 +121,13 @@ impl WriteCapacity {
 
     /// Whether an operation that was done consumed what its plan says, for items as large as they are. A row that stays as it is is
     /// only checked: then the least does not hold.
-    pub fn compare(&self, at: usize, request: &WriteRequest, consumed: u64, leaves_a_row: bool) -> Result<(), String> {
+    pub fn compare_consumed(
+        &self,
+        at: usize,
+        request: &WriteRequest,
+        consumed: u64,
+        leaves_a_row: bool,
+    ) -> Result<(), String> {
         let range = self.ranges.get(at).copied().unwrap_or_default();
         let least = if leaves_a_row { 0 } else { range.least };
         let has_record = range.may_have_record && (range.is_keyed || request.idempotency_key.is_some());

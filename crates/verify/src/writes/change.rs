@@ -45,13 +45,13 @@ impl OracleEdits {
     }
 
     /// Whether both change an attribute in ways that cannot both be.
-    pub fn clashes(&self, other: &OracleEdits) -> bool {
+    pub fn clashes_with(&self, other: &OracleEdits) -> bool {
         let both_add = |name: &str| self.add.contains_key(name) && other.add.contains_key(name);
         self.names().intersection(&other.names()).any(|name| !both_add(name))
     }
 
     /// Adds what another step changes. None where a sum leaves the range of numbers.
-    pub fn join(&mut self, other: OracleEdits) -> Option<()> {
+    pub fn join_edits(&mut self, other: OracleEdits) -> Option<()> {
         self.set.extend(other.set);
         self.parts.extend(other.parts);
         for (name, number) in other.add {
@@ -62,7 +62,7 @@ impl OracleEdits {
     }
 
     /// The row as it becomes. None where a sum leaves the range of numbers.
-    pub fn applied(&self, row: &Attributes) -> Option<Attributes> {
+    pub fn applied_to(&self, row: &Attributes) -> Option<Attributes> {
         let mut row = row.clone();
         for (name, number) in &self.add {
             let sum = sum(row.get(name), *number)?;

@@ -124,7 +124,7 @@ impl Draw {
 
     /// Draws some writes more often: those that others build on, and those that need many before them.
     #[must_use]
-    pub fn favouring(mut self, writes: &[&str]) -> Self {
+    pub fn favouring_writes(mut self, writes: &[&str]) -> Self {
         self.favoured = writes.iter().map(|write| (*write).to_owned()).collect();
         self
     }
@@ -140,7 +140,7 @@ impl Draw {
     }
 
     /// A write and what is asked of it.
-    pub fn request(&mut self, sequence: &WriteSequence) -> Option<(String, WriteRequest)> {
+    pub fn draw_request(&mut self, sequence: &WriteSequence) -> Option<(String, WriteRequest)> {
         let goal = match self.rng.u8(..100) {
             0..45 => Goal::Done,
             45..65 => Goal::Rare,
@@ -184,7 +184,7 @@ impl Draw {
                 if goal == Goal::Any {
                     return Some(drawn);
                 }
-                let outcome = sequence.meant(write, &drawn.1).word();
+                let outcome = sequence.meant_outcome(write, &drawn.1).word();
                 let seen = self.times(&write.name, &outcome);
                 if (goal == Goal::Done && outcome == "done") || (goal == Goal::Rare && seen == 0) {
                     return Some(drawn);
@@ -198,7 +198,7 @@ impl Draw {
     }
 
     /// Remembers what came of a request.
-    pub fn saw(&mut self, write: &str, outcome: &ExpectedOutcome) {
+    pub fn saw_outcome(&mut self, write: &str, outcome: &ExpectedOutcome) {
         *self.seen.entry((write.to_owned(), outcome.word())).or_default() += 1;
         if self.last.as_ref().is_some_and(|(last, _)| last == write) {
             self.stopped = matches!(outcome, ExpectedOutcome::Refused(_));

@@ -85,7 +85,7 @@ impl Draw {
         if values.is_empty() {
             values = values_of(sequence, rows, &typed);
         }
-        values.retain(|value| values::checked(value, &arg.ty).is_ok());
+        values.retain(|value| values::checked_value(value, &arg.ty).is_ok());
         self.rng.choice(values).cloned()
     }
 
@@ -110,7 +110,7 @@ impl Draw {
                 Value::from(TEXT_LONG)
             }
             Type::Text(_) => {
-                let fits = |text: &&str| values::checked(&Value::S((*text).to_owned()), ty).is_ok();
+                let fits = |text: &&str| values::checked_value(&Value::S((*text).to_owned()), ty).is_ok();
                 let texts: Vec<&str> = TEXTS.iter().copied().filter(fits).collect();
                 Value::S(self.rng.choice(texts.into_iter().take(TEXTS_USUAL))?.to_owned())
             }
@@ -118,12 +118,12 @@ impl Draw {
                 let near = [limits.min, limits.max].into_iter().flatten();
                 let mut numbers: Vec<Number> = near.chain((0..8).map(Number::from)).collect();
                 numbers.extend(limits.only.iter().flat_map(|only| only.iter().copied()));
-                numbers.retain(|number| values::checked(&Value::N(*number), ty).is_ok());
+                numbers.retain(|number| values::checked_value(&Value::N(*number), ty).is_ok());
                 Value::N(self.rng.choice(numbers)?)
             }
             Type::Bool => Value::Bool(self.rng.bool()),
-            Type::Date => Value::S(time::iso(self.now + days).ok()?.get(..10)?.to_owned()),
-            Type::Time | Type::Seconds | Type::Millis => time::instant(self.now + days, ty).ok()?,
+            Type::Date => Value::S(time::iso_millis(self.now + days).ok()?.get(..10)?.to_owned()),
+            Type::Time | Type::Seconds | Type::Millis => time::instant_as(self.now + days, ty).ok()?,
             Type::Ulid => Value::S(format!("{:026}", self.rng.u8(..3))),
             Type::Enum(words) => Value::S(self.rng.choice(&words.members)?.clone()),
             Type::Object(object) | Type::Geo(Some(object)) => self.object(sequence, object, depth)?,

@@ -114,7 +114,7 @@ fn entity_of<'m>(model: &'m Model, item: &Item) -> Option<&'m Entity> {
 fn can_be_of(entity: &Entity, item: &Item) -> bool {
     let fits = |key: &KeyTemplate| {
         let value = item.get(&key.attribute);
-        value.is_some_and(|value| key.template.decode(value).is_ok())
+        value.is_some_and(|value| key.template.decode_key(value).is_ok())
     };
     let has = |attribute: &Attribute| match &attribute.stored {
         Stored::Own => item.contains_key(&attribute.name),

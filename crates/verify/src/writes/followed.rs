@@ -64,7 +64,7 @@ impl FollowedSequence {
     ///
     /// What is wrong with the model, or why the store has no table.
     pub async fn open(text: &str, store: Arc<dyn Store>, given: BenchGiven) -> Result<Self, String> {
-        let store = Clocked::around(store, NOW);
+        let store = Clocked::clocked_around(store, NOW);
         let settings = given.settings.clone();
         let sequence = WriteSequence::open(text, Arc::clone(&store) as Arc<dyn Store>, given).await?;
         let followed = FollowedSequence {
@@ -80,7 +80,7 @@ impl FollowedSequence {
     }
 
     /// The operations and what must be in the table.
-    pub fn sequence(&self) -> &WriteSequence {
+    pub fn write_sequence(&self) -> &WriteSequence {
         &self.sequence
     }
 
@@ -93,7 +93,7 @@ impl FollowedSequence {
         let op = &followed.op;
         self.move_clock(op.request.now).await?;
         if followed.rests {
-            self.rest(followed.faults).await?;
+            self.rest_followers(followed.faults).await?;
         }
         if self.is_open {
             return Ok(ExpectedOutcome::Open);
@@ -109,7 +109,7 @@ impl FollowedSequence {
         let taken = self.follows.take_up(places, changed, self.now);
         taken.map_err(|error| format!("the oracle cannot tell what changed: {error}"))?;
         if followed.rests {
-            self.rest(followed.faults.wrapping_add(1)).await?;
+            self.rest_followers(followed.faults.wrapping_add(1)).await?;
         }
         Ok(outcome)
     }
@@ -125,7 +125,7 @@ impl FollowedSequence {
     /// # Errors
     ///
     /// How what is in the table differs from what must be there.
-    pub async fn rest(&mut self, faults: u64) -> Result<(), String> {
+    pub async fn rest_followers(&mut self, faults: u64) -> Result<(), String> {
         if self.is_open {
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl FollowedSequence {
         let deliveries = Deliveries::new(Followers::new(Arc::clone(&self.sequence.judge), source));
         let mut told = Vec::new();
         for webhook in &self.sequence.judge.webhooks {
-            let found = deliveries.list(&webhook.name, DELIVERIES_MAX).await;
+            let found = deliveries.list_deliveries(&webhook.name, DELIVERIES_MAX).await;
             for delivery in found.map_err(|error| format!("deliveries cannot be read: {error}"))? {
                 let body: Json = serde_json::from_str(&delivery.body).map_err(|error| error.to_string())?;
                 let data = body.get("data").map(Json::to_string).unwrap_or_default();
@@ -246,7 +246,7 @@ impl FollowedSequence {
     }
 
     async fn tally_and_end(&self, mut rng: Rng) -> Result<(), String> {
-        let mortal = Mortal::after(self.store.clone(), 1 + rng.usize(..REQUESTS_MAX));
+        let mortal = Mortal::mortal_after(self.store.clone(), 1 + rng.usize(..REQUESTS_MAX));
         let engine = self.engine_on(mortal.clone(), rng);
         tokio::select! {
             ended = self.tally_on(engine) => ended,
@@ -277,7 +277,7 @@ impl FollowedSequence {
     }
 
     async fn follow_and_end(&self, mut rng: Rng) -> Result<(), String> {
-        let mortal = Mortal::after(self.store.clone(), 1 + rng.usize(..REQUESTS_MAX));
+        let mortal = Mortal::mortal_after(self.store.clone(), 1 + rng.usize(..REQUESTS_MAX));
         let engine = self.engine_on(mortal.clone(), rng);
         tokio::select! {
             ended = self.follow_on(engine) => ended.map(|_| ()),
@@ -287,7 +287,7 @@ impl FollowedSequence {
 
     /// A process of its own, whose requests let those of others go first.
     fn engine_on(&self, store: Arc<dyn Store>, rng: Rng) -> Arc<Engine> {
-        let store = Interleaved::around(store, rng);
+        let store = Interleaved::interleaved_around(store, rng);
         let model = Arc::clone(self.sequence.engine.model());
         Arc::new(Engine::open(model, store, self.settings.clone(), [7; 32]))
     }
@@ -312,10 +312,10 @@ impl FollowedSequence {
                 };
                 match followed.await {
                     Ok(true) => {
-                        if follower.gaps() > 0 {
+                        if follower.gap_count() > 0 {
                             return Err("a follower has a gap".to_owned());
                         }
-                        return Ok(follower.parked().len());
+                        return Ok(follower.parked_changes().len());
                     }
                     Ok(false) => {}
                     Err(FollowError::Overtaken) => break,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use singlet_changes::{ChangeKind, REFUSED_PAUSES_SECONDS};
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, holds_condition};
 use singlet_model::expression::Word;
 use singlet_model::model::{Entity, Trigger, TriggerEvent, Webhook, Write};
 use singlet_model::types::EntityId;
@@ -87,7 +87,9 @@ enum After<'m> {
 
 impl<'m> After<'m> {
     fn all(model: &'m Model, entity: EntityId) -> impl Iterator<Item = After<'m>> {
-        let writes = model.triggers().map(|(write, trigger)| After::Write(write, trigger));
+        let writes = model
+            .triggered_writes()
+            .map(|(write, trigger)| After::Write(write, trigger));
         let all = writes.chain(model.webhooks.iter().map(After::Webhook));
         all.filter(move |after| after.trigger().entity == entity)
     }
@@ -282,7 +284,7 @@ impl FollowingWrites {
                 if self.queues.is_empty() && due.is_empty() {
                     break;
                 }
-                let row = choices.choose(self.queues.len() + due.len());
+                let row = choices.choose_one(self.queues.len() + due.len());
                 made.extend(match self.queues.keys().nth(row).cloned() {
                     Some(name) => self.run_next(places, oracle, &name, now).map_err(failed)?,
                     None => match due.get(row - self.queues.len()) {
@@ -341,7 +343,12 @@ impl FollowingWrites {
         let words = change.words();
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = places.scope(0, &nothing, &nobody, &words);
-        match trigger.when.as_ref().map(|when| holds(when, &scope)).transpose() {
+        match trigger
+            .when
+            .as_ref()
+            .map(|when| holds_condition(when, &scope))
+            .transpose()
+        {
             Ok(Some(false)) => return,
             Ok(_) => {}
             // No order is promised: nothing waits behind it.
@@ -360,7 +367,8 @@ impl FollowingWrites {
                 }
             }
         }
-        self.told.push((webhook.name.clone(), json_text::of(&Value::M(data))));
+        self.told
+            .push((webhook.name.clone(), json_text::json_of(&Value::M(data))));
     }
 
     /// How many changes are kept for writes that were not done.
@@ -384,7 +392,7 @@ impl FollowingWrites {
         name: &(String, RowName),
         now: i64,
     ) -> Result<Vec<String>, EvaluateError> {
-        let found = places.model.triggers().find(|(write, _)| write.name == name.0);
+        let found = places.model.triggered_writes().find(|(write, _)| write.name == name.0);
         let first = self
             .waiting
             .get(name)
@@ -426,7 +434,12 @@ impl FollowingWrites {
         let words = change.words();
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = places.scope(0, &nothing, &nobody, &words);
-        match trigger.when.as_ref().map(|when| holds(when, &scope)).transpose() {
+        match trigger
+            .when
+            .as_ref()
+            .map(|when| holds_condition(when, &scope))
+            .transpose()
+        {
             Ok(Some(false)) => return Ok(Vec::new()),
             Ok(_) => {}
             Err(_) => {
@@ -508,7 +521,7 @@ impl FollowingWrites {
         };
         let before = oracle.rows.clone();
         let made = meant.made.clone();
-        oracle.accept(meant);
+        oracle.accept_meant(meant);
         self.take_up(places, (&before, &oracle.rows), now)?;
         Ok((ended, made))
     }

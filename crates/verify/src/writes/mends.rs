@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use singlet_item::{Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{Environment, evaluate, evaluate_as, holds, time};
+use singlet_model::evaluate::{Environment, evaluate, evaluate_as, holds_condition, time};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::Entity;
 use singlet_model::types::{EntityId, Type};
@@ -46,7 +46,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// A trace that is kept.
-    pub fn on() -> Self {
+    pub fn kept_trace() -> Self {
         Trace {
             is_on: true,
             ..Trace::default()
@@ -54,17 +54,17 @@ impl Trace {
     }
 
     /// What would help.
-    pub(crate) fn mends(&self) -> Vec<Mend> {
+    pub(crate) fn possible_mends(&self) -> Vec<Mend> {
         self.mends.take()
     }
 
     /// What would have more of its steps taken.
-    pub fn skipped(&self) -> Vec<Mend> {
+    pub fn skipped_mends(&self) -> Vec<Mend> {
         self.skipped.take()
     }
 
     /// The rows that were looked at.
-    pub fn touched(&self) -> Vec<Which> {
+    pub fn touched_rows(&self) -> Vec<Which> {
         self.touched.take()
     }
 
@@ -125,13 +125,13 @@ impl OperationSteps<'_> {
     }
 
     fn mends_of(&self, condition: &Expr, own: Option<(EntityId, &Attributes)>) -> Vec<Mend> {
-        let making = self.making(own.map(|(_, row)| row));
+        let making = self.making_scope(own.map(|(_, row)| row));
         let place = ConditionSite {
             model: self.frame.model,
             environment: &making,
             own,
         };
-        place.mends(condition, true)
+        place.condition_mends(condition, true)
     }
 }
 
@@ -171,14 +171,14 @@ enum MendableSide {
 
 impl ConditionSite<'_> {
     /// Changes after which a condition may hold, or may not.
-    pub(crate) fn mends(&self, expr: &Expr, wanted: bool) -> Vec<Mend> {
+    pub(crate) fn condition_mends(&self, expr: &Expr, wanted: bool) -> Vec<Mend> {
         let mut mends = Vec::new();
         self.collect(expr, wanted, &mut mends);
         mends
     }
 
     fn is_so(&self, expr: &Expr, wanted: bool) -> bool {
-        holds(expr, self.environment).is_ok_and(|holds| holds == wanted)
+        holds_condition(expr, self.environment).is_ok_and(|holds| holds == wanted)
     }
 
     fn collect(&self, expr: &Expr, wanted: bool, mends: &mut Vec<Mend>) {
@@ -299,7 +299,7 @@ fn around(value: &Value, ty: &Type) -> Vec<Value> {
     match value {
         _ if ty.is_instant() => {
             let millis = time::millis_of(value, ty).ok().flatten();
-            let near = [-1_000, 1_000].map(|shift| millis.and_then(|millis| time::instant(millis + shift, ty).ok()));
+            let near = [-1_000, 1_000].map(|shift| millis.and_then(|millis| time::instant_as(millis + shift, ty).ok()));
             all.extend(near.into_iter().flatten());
         }
         Value::N(number) => {

@@ -136,7 +136,7 @@ impl MeantWrite {
         let recorded = self.record.iter_mut().map(|(_, recorded)| &mut recorded.outcome);
         for outcome in recorded.chain([&mut self.outcome]) {
             if let ExpectedOutcome::Done { value: Some(value), .. } = outcome {
-                *value = made.put(value);
+                *value = made.put_engine_value(value);
             }
         }
     }
@@ -264,7 +264,7 @@ pub(super) struct OracleFrame<'a> {
 
 impl Oracle {
     /// What an operation must come to. The number tells what it makes up from what others do.
-    pub fn meant(
+    pub fn meant_outcome(
         &self,
         model: &Model,
         setting: &Setting,
@@ -361,7 +361,7 @@ impl Oracle {
     }
 
     /// Takes what an operation made of everything.
-    pub fn accept(&mut self, meant: MeantWrite) {
+    pub fn accept_meant(&mut self, meant: MeantWrite) {
         self.rows = meant.rows;
         self.records.extend(meant.record);
         if let Some((place, progress)) = meant.progress {
@@ -375,7 +375,7 @@ impl Oracle {
         let Ok(args) = super::request::filled_arguments(frame) else {
             return false;
         };
-        let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.again());
+        let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.from_beginning());
         let frame = OracleFrame {
             lenient: true,
             maker: &maker,
@@ -383,10 +383,10 @@ impl Oracle {
             ..frame
         };
         let mut operation = OperationSteps::new(frame, &self.rows, args);
-        if frame.write.bulk || operation.prepare().is_err() {
+        if frame.write.bulk || operation.prepare_operation().is_err() {
             return false;
         }
-        match operation.steps(&frame.write.steps) {
+        match operation.take_steps(&frame.write.steps) {
             Err(ExpectedOutcome::Refused(any)) => any.iter().any(|refused| refused.name == "same_item"),
             _ => false,
         }
@@ -411,9 +411,9 @@ impl Oracle {
             true => self.bulk(frame, args, meant)?,
             false => {
                 let mut operation = OperationSteps::new(frame, &self.rows, args);
-                operation.prepare()?;
-                let done = operation.steps(&frame.write.steps);
-                operation.kept(done)?;
+                operation.prepare_operation()?;
+                let done = operation.take_steps(&frame.write.steps);
+                operation.kept_promises(done)?;
                 meant.rows = operation.rows_after()?;
                 let mut touched = operation.touched.iter();
                 meant.leaves_a_row = touched.any(|touched| operation.leaves_it_or_its_instant(touched));
@@ -451,7 +451,7 @@ impl Oracle {
             Some(progress) => progress,
             None => {
                 let mut operation = OperationSteps::new(frame, &self.rows, args.clone());
-                operation.prepare()?;
+                operation.prepare_operation()?;
                 OracleProgress {
                     step: 0,
                     element: 0,
@@ -488,10 +488,10 @@ impl Oracle {
                 turn.bound = progress.bound.clone();
                 let done = match element {
                     Some((name, element)) => {
-                        turn.bind(&name, element);
-                        turn.turn(step)
+                        turn.bind_element(&name, element);
+                        turn.take_turn(step)
                     }
-                    None => turn.turn(step),
+                    None => turn.take_turn(step),
                 };
                 match done {
                     Ok(()) => {
@@ -545,7 +545,7 @@ fn elements(
     };
     let mut operation = OperationSteps::new(frame, rows, args.clone());
     operation.bound = progress.bound.clone();
-    let elements = operation.elements(list)?.into_iter().skip(progress.element);
+    let elements = operation.list_elements(list)?.into_iter().skip(progress.element);
     Ok(elements.map(|element| Some((name.clone(), element))).collect())
 }
 

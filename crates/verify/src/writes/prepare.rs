@@ -15,7 +15,7 @@ use super::steps::{OperationSteps, refused_step};
 
 impl<'a> OperationSteps<'a> {
     /// Names, who may, the version, and what is required.
-    pub fn prepare(&mut self) -> Result<(), ExpectedOutcome> {
+    pub fn prepare_operation(&mut self) -> Result<(), ExpectedOutcome> {
         let write = self.frame.write;
         for bound in &write.lets {
             match self.bind_let(bound) {
@@ -28,7 +28,7 @@ impl<'a> OperationSteps<'a> {
         }
         let asked = self.frame.cause.is_none();
         for clause in write.allow.conjuncts().into_iter().filter(|_| asked) {
-            if !clause.is_of_request() && !self.holds(clause, None)? {
+            if !clause.is_of_request() && !self.holds_now(clause, None)? {
                 self.note_obstacle(clause, None);
                 let name = first_bound(clause, &|name| self.names.contains_key(name));
                 let row = name.and_then(|name| self.touched.get(*self.names.get(name)?));
@@ -44,9 +44,9 @@ impl<'a> OperationSteps<'a> {
         }
         self.check_version()?;
         for requirement in &write.requirements {
-            if !self.holds(&requirement.condition, None)? {
+            if !self.holds_now(&requirement.condition, None)? {
                 self.note_obstacle(&requirement.condition, None);
-                return Err(refused_step(self.required(requirement, None)?));
+                return Err(refused_step(self.require_clause(requirement, None)?));
             }
         }
         Ok(())
@@ -57,12 +57,12 @@ impl<'a> OperationSteps<'a> {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => {
                     let key = self.key(*entity, key, None)?;
-                    let at = self.touch(*entity, &key)?;
+                    let at = self.touch_row(*entity, &key)?;
                     self.note_missing(*entity, at, key);
                     (*entity, at)
                 }
                 _ => {
-                    let value = self.computed(evaluate_bound(expr, &self.making(None)))?;
+                    let value = self.computed_value(evaluate_bound(expr, &self.making_scope(None)))?;
                     self.bound.extend(value.map(|value| (bound.name.clone(), value)));
                     return Ok(());
                 }
@@ -72,18 +72,18 @@ impl<'a> OperationSteps<'a> {
                     return Ok(());
                 };
                 if selection.kind == SelectionKind::Find {
-                    let rows = self.found(selection)?.into_iter().map(Value::M).collect();
+                    let rows = self.found_rows(selection)?.into_iter().map(Value::M).collect();
                     self.bound.insert(bound.name.clone(), Value::L(rows));
                     return Ok(());
                 }
-                let found = self.found(selection)?;
+                let found = self.found_rows(selection)?;
                 if selection.order.is_empty() && found.len() > 1 {
                     return Err(ExpectedOutcome::Several);
                 }
                 let found = found.into_iter().next();
-                let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
+                let at = found.map(|row| self.touch_row(entity, &row)).transpose()?.flatten();
                 if let Some(filter) = selection.filter.as_ref().filter(|_| at.is_none()) {
-                    self.note_missing(entity, at, wanted_equalities(filter, &self.making(None)));
+                    self.note_missing(entity, at, wanted_equalities(filter, &self.making_scope(None)));
                 }
                 (entity, at)
             }
@@ -123,7 +123,7 @@ impl<'a> OperationSteps<'a> {
                 false => Ok(()),
             };
         };
-        let at = self.target(target)?;
+        let at = self.target_row(target)?;
         let is_there = at
             .and_then(|at| self.touched.get(at))
             .is_some_and(|touched| touched.was.is_some());

@@ -34,7 +34,7 @@ impl<'a> OperationSteps<'a> {
                 instant = instant.max(known.flatten().map_or(i64::MIN, |known| known + step));
             }
         }
-        Ok(time::instant(instant, ty)?)
+        Ok(time::instant_as(instant, ty)?)
     }
 
     fn versions(&self, touched: &TouchedRow) -> impl Iterator<Item = &'a Row> {
@@ -66,7 +66,7 @@ impl<'a> OperationSteps<'a> {
         if !step.or_skip && !self.frame.write.bulk && !problems.is_empty() {
             self.broken.push((at, std::mem::take(&mut problems)));
         }
-        if self.refuse(step, problems)? {
+        if self.refuse_step(step, problems)? {
             self.touched
                 .get_mut(at)
                 .into_iter()
@@ -75,12 +75,12 @@ impl<'a> OperationSteps<'a> {
             self.broken = broken_before;
             return Ok(());
         }
-        self.became(step, at, &row, fate == Fate::Created);
+        self.note_became(step, at, &row, fate == Fate::Created);
         Ok(())
     }
 
     /// What came of all steps: promises count by what rows are in the end.
-    pub fn kept(&self, done: Result<(), ExpectedOutcome>) -> Result<(), ExpectedOutcome> {
+    pub fn kept_promises(&self, done: Result<(), ExpectedOutcome>) -> Result<(), ExpectedOutcome> {
         let Some((_, problems)) = self.broken.first() else {
             return done;
         };
@@ -118,7 +118,7 @@ impl<'a> OperationSteps<'a> {
             .count()
             > 1
         {
-            problems.push(self.refusal(step, entity, &DefaultRefusal::Exists, touched.was.as_ref())?);
+            problems.push(self.default_refusal(step, entity, &DefaultRefusal::Exists, touched.was.as_ref())?);
         }
         let rest: Vec<&Attributes> = same_entity()
             .filter(|other| world::row_identity(model, entity.id, other) != own)
@@ -129,7 +129,7 @@ impl<'a> OperationSteps<'a> {
                 .iter()
                 .any(|other| world::row_identity(model, mirror.id, other) == place);
             if taken && place.iter().all(Option::is_some) {
-                problems.push(self.refusal(
+                problems.push(self.default_refusal(
                     step,
                     entity,
                     &DefaultRefusal::Mirror(mirror.name.clone()),
@@ -141,7 +141,7 @@ impl<'a> OperationSteps<'a> {
             let value = self.value(&guard.value, Some(row))?;
             for other in rest.iter().filter(|_| value.is_some()) {
                 if self.value(&guard.value, Some(other))? == value {
-                    problems.push(self.refusal(
+                    problems.push(self.default_refusal(
                         step,
                         entity,
                         &DefaultRefusal::Taken(guard.name.clone()),
@@ -168,7 +168,7 @@ impl<'a> OperationSteps<'a> {
                     .iter()
                     .any(|(known, other)| *known == id && world::row_identity(model, id, other) == named)
                 {
-                    problems.push(self.refusal(step, entity, &DefaultRefusal::Excludes, None)?);
+                    problems.push(self.default_refusal(step, entity, &DefaultRefusal::Excludes, None)?);
                     self.note_in_the_way(id, &key);
                 }
             }
@@ -210,7 +210,7 @@ impl<'a> OperationSteps<'a> {
                 }
                 all
             }
-            ExprKind::Conditional(test, then, otherwise) => match self.holds(test, Some(row))? {
+            ExprKind::Conditional(test, then, otherwise) => match self.holds_now(test, Some(row))? {
                 true => self.named_rows(then, row)?,
                 false => self.named_rows(otherwise, row)?,
             },

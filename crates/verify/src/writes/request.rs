@@ -1,7 +1,7 @@
 //! What is asked: arguments, who may ask, and whether it was asked before.
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{evaluate, evaluate_as, holds_condition};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, IdempotencyNeed, Role, Step};
 use singlet_model::types::Type;
@@ -68,7 +68,7 @@ pub(super) fn filled_arguments(frame: OracleFrame<'_>) -> Result<Attributes, Exp
                 return Err(ExpectedOutcome::BadRequest);
             }
             Some(value) if !value.is_null() => {
-                let value = values::checked(value, &arg.ty).map_err(|_| ExpectedOutcome::BadRequest)?;
+                let value = values::checked_value(value, &arg.ty).map_err(|_| ExpectedOutcome::BadRequest)?;
                 args.insert(arg.name.clone(), value);
             }
             _ => match &arg.default {
@@ -126,7 +126,7 @@ fn clears(frame: OracleFrame<'_>, name: &str) -> bool {
 pub(super) fn admit_caller(frame: OracleFrame<'_>, args: &Attributes) -> Result<(), ExpectedOutcome> {
     let nothing = Attributes::new();
     for clause in frame.write.allow.conjuncts() {
-        if clause.is_of_request() && !holds(clause, &scope(frame, args, &nothing))? {
+        if clause.is_of_request() && !holds_condition(clause, &scope(frame, args, &nothing))? {
             return Err(match frame.request.caller.authenticated {
                 true => ExpectedOutcome::Forbidden,
                 false => ExpectedOutcome::Unauthenticated,

@@ -20,7 +20,7 @@ impl<'a> OperationSteps<'a> {
         let required = self.step_requirements(step, &known)?;
         let (row, mut problems) = self.new_row(step, entity, known)?;
         problems.extend(required);
-        let Some(at) = self.touch(id, &row)? else {
+        let Some(at) = self.touch_row(id, &row)? else {
             return Err(ExpectedOutcome::BadRequest);
         };
         let Some(touched) = self.touched.get(at) else {
@@ -30,10 +30,10 @@ impl<'a> OperationSteps<'a> {
             return Err(same_item());
         }
         if problems.is_empty() && touched.was.is_some() {
-            problems.push(self.refusal(step, entity, &DefaultRefusal::Exists, None)?);
+            problems.push(self.default_refusal(step, entity, &DefaultRefusal::Exists, None)?);
             self.note_in_the_way(id, &row);
         }
-        if self.refuse(step, problems)? {
+        if self.refuse_step(step, problems)? {
             return Ok(());
         }
         let row = self.dated(entity, at, row)?;
@@ -51,7 +51,7 @@ impl<'a> OperationSteps<'a> {
             return Err(same_item());
         }
         let Some(was) = touched.was.or_else(|| self.stands_for_absent(step, at)) else {
-            return self.absent(step);
+            return self.absent_row(step);
         };
         self.check_version_of(at)?;
         let (mut edits, mut problems) = self.edits(step, entity, &was)?;
@@ -66,20 +66,20 @@ impl<'a> OperationSteps<'a> {
             edits.set.retain(|name, _| !always(name));
             edits.add.retain(|name, _| !always(name));
         }
-        if touched.edits.clashes(&edits) {
+        if touched.edits.clashes_with(&edits) {
             return match problems.is_empty() {
                 true => Err(same_item()),
-                false => self.refuse(step, problems).map(|_| ()),
+                false => self.refuse_step(step, problems).map(|_| ()),
             };
         }
         let mut joined = touched.edits;
-        joined.join(edits).ok_or(ExpectedOutcome::BadRequest)?;
-        let row = joined.applied(&was).ok_or(ExpectedOutcome::BadRequest)?;
+        joined.join_edits(edits).ok_or(ExpectedOutcome::BadRequest)?;
+        let row = joined.applied_to(&was).ok_or(ExpectedOutcome::BadRequest)?;
         let parts = joined.parts.iter().map(|(name, _)| name);
         for name in joined.add.keys().chain(parts) {
             problems.extend(self.limit(step, entity, name, row.get(name), Some(&was))?);
         }
-        if self.refuse(step, problems)? {
+        if self.refuse_step(step, problems)? {
             return Ok(());
         }
         if let Some(touched) = self.touched.get_mut(at) {
@@ -93,7 +93,7 @@ impl<'a> OperationSteps<'a> {
             if let Some(touched) = self.touched.get_mut(at) {
                 touched.becomes = Some(was.clone());
             }
-            self.became(step, at, &was, false);
+            self.note_became(step, at, &was, false);
             return Ok(());
         }
         let row = self.dated(entity, at, row)?;
@@ -130,7 +130,7 @@ impl<'a> OperationSteps<'a> {
                     if world::row_identity(model, entity.id, &source) != own {
                         continue;
                     }
-                    let Some(at) = self.touch(holder.id, &held)? else {
+                    let Some(at) = self.touch_row(holder.id, &held)? else {
                         continue;
                     };
                     let Some(touched) = self.touched.get_mut(at) else {
@@ -142,7 +142,7 @@ impl<'a> OperationSteps<'a> {
                     touched.fate = Fate::Updated;
                     let value = row.get(&copy.attribute).cloned();
                     touched.edits.set.insert(attribute.name.clone(), value);
-                    let becomes = touched.edits.applied(&held).ok_or(ExpectedOutcome::BadRequest)?;
+                    let becomes = touched.edits.applied_to(&held).ok_or(ExpectedOutcome::BadRequest)?;
                     touched.becomes = Some(becomes);
                 }
             }
@@ -158,11 +158,11 @@ impl<'a> OperationSteps<'a> {
             return Err(same_item());
         }
         let Some(was) = touched.was.clone().or_else(|| self.stands_for_absent(step, at)) else {
-            return self.absent(step);
+            return self.absent_row(step);
         };
         self.check_version_of(at)?;
         let problems = self.step_requirements(step, &was)?;
-        if self.refuse(step, problems)? {
+        if self.refuse_step(step, problems)? {
             return Ok(());
         }
         if let Some(touched) = self.touched.get_mut(at) {
@@ -219,7 +219,7 @@ impl<'a> OperationSteps<'a> {
             }
         }
         let added = self.parts(step, entity, &row)?;
-        row = added.applied(&row).ok_or(ExpectedOutcome::BadRequest)?;
+        row = added.applied_to(&row).ok_or(ExpectedOutcome::BadRequest)?;
         for name in added.names() {
             problems.extend(self.limit(step, entity, name, row.get(name), None)?);
         }
@@ -333,10 +333,10 @@ impl<'a> OperationSteps<'a> {
         let (Some(attribute), Some(value)) = (entity.attribute(name), value) else {
             return Ok(None);
         };
-        match values::checked(value, &attribute.ty) {
+        match values::checked_value(value, &attribute.ty) {
             Ok(_) => Ok(None),
             Err(_) => self
-                .refusal(step, entity, &DefaultRefusal::Limit(name.to_owned()), own)
+                .default_refusal(step, entity, &DefaultRefusal::Limit(name.to_owned()), own)
                 .map(Some),
         }
     }
@@ -383,7 +383,7 @@ impl<'a> OperationSteps<'a> {
             let named = if from.is_empty() { vec![to] } else { from };
             self.note_state(entity, was, &named);
             return self
-                .refusal(step, entity, &DefaultRefusal::State(named), Some(was))
+                .default_refusal(step, entity, &DefaultRefusal::State(named), Some(was))
                 .map(Some);
         }
         for (during, held) in &states.holding {
@@ -415,7 +415,9 @@ impl<'a> OperationSteps<'a> {
                 continue;
             };
             let key = self.key(*source, key, Some(row))?;
-            let Some(at) = self.touch(*source, &key)? else { continue };
+            let Some(at) = self.touch_row(*source, &key)? else {
+                continue;
+            };
             let found = self
                 .touched
                 .get(at)
@@ -433,7 +435,7 @@ impl<'a> OperationSteps<'a> {
                     } else {
                         DefaultRefusal::Absent
                     };
-                    return self.refusal(step, self.entity(*source)?, &why, None).map(Some);
+                    return self.default_refusal(step, self.entity(*source)?, &why, None).map(Some);
                 }
             }
         }

@@ -66,20 +66,20 @@ impl WriteSequence {
     ///
     /// What is wrong with the model, or why the store has no table.
     pub async fn open(text: &str, store: Arc<dyn Store>, given: BenchGiven) -> Result<Self, String> {
-        let loaded = singlet_model::load(&Source::new("made", text));
+        let loaded = singlet_model::load_source(&Source::new("made", text));
         let errors = loaded.diagnostics.iter();
         let errors = errors.filter(|finding| finding.rule.severity == singlet_model::Severity::Error);
         let errors: Vec<String> = errors.map(|finding| finding.message.clone()).collect();
         let model = loaded.model.filter(|_| errors.is_empty());
         let model = Arc::new(model.ok_or_else(|| errors.join("\n"))?);
-        let created = store.create_table(&table::spec(&model)).await;
+        let created = store.create_table(&table::table_spec(&model)).await;
         created.map_err(|error| error.to_string())?;
         let engine = Engine::open(Arc::clone(&model), store, given.settings, [7; 32]).bounded(given.bounds);
-        Ok(Self::on(model, Arc::new(engine), Vec::new()))
+        Ok(Self::on_table(model, Arc::new(engine), Vec::new()))
     }
 
     /// A table in which rows are already, as the judge has them.
-    pub fn on(judge: Arc<Model>, engine: Arc<Engine>, rows: Vec<world::Row>) -> Self {
+    pub fn on_table(judge: Arc<Model>, engine: Arc<Engine>, rows: Vec<world::Row>) -> Self {
         let mut oracle = Oracle::default();
         oracle.rows = rows;
         WriteSequence {
@@ -108,8 +108,8 @@ impl WriteSequence {
     }
 
     /// What operations took, by write, where they are held to costs.
-    pub fn spent(&self) -> impl Iterator<Item = (&String, &WriteSpent)> {
-        self.costs.iter().flat_map(WriteCapacity::spent)
+    pub fn spent_by_write(&self) -> impl Iterator<Item = (&String, &WriteSpent)> {
+        self.costs.iter().flat_map(WriteCapacity::spent_by_write)
     }
 
     /// The model.
@@ -123,15 +123,15 @@ impl WriteSequence {
     }
 
     /// What an operation would come to, without doing it.
-    pub fn meant(&self, write: &Write, request: &WriteRequest) -> ExpectedOutcome {
+    pub fn meant_outcome(&self, write: &Write, request: &WriteRequest) -> ExpectedOutcome {
         let meant = self
             .oracle
-            .meant(&self.judge, self.engine.setting(), write, request, NUMBER_OF_NONE);
+            .meant_outcome(&self.judge, self.engine.setting(), write, request, NUMBER_OF_NONE);
         meant.outcome
     }
 
     /// A request in which values that were made up stand as the oracle made them up.
-    pub fn recorded(&self, request: WriteRequest) -> WriteRequest {
+    pub fn recorded_request(&self, request: WriteRequest) -> WriteRequest {
         let mut back = Made::default();
         back.known = self
             .made
@@ -157,7 +157,7 @@ impl WriteSequence {
         }
         let mut meant = self
             .oracle
-            .meant(&model, self.engine.setting(), write, &request, op.number);
+            .meant_outcome(&model, self.engine.setting(), write, &request, op.number);
         if let Some(costs) = self.costs.as_mut() {
             costs.look_first(&self.engine).await?;
         }
@@ -169,7 +169,7 @@ impl WriteSequence {
         // Nobody else is there, so that nothing can be in the way.
         let got = got.unwrap_or(Err(RuntimeError::Conflict));
         let done = got.as_ref().ok().filter(|written| !written.replayed);
-        let consumed = done.map(|written| written.consumed.total());
+        let consumed = done.map(|written| written.consumed.total_units());
         let mut explained = self.explains(&mut meant, &got, request.now).await;
         let mut tried = 1;
         while explained.is_err() && tried < CHOICES_TRIED_MAX {
@@ -196,18 +196,18 @@ impl WriteSequence {
         let (made, items) = explained?;
         if let Some(costs) = self.costs.as_mut() {
             if let Some(consumed) = consumed.filter(|_| !meant.leaves_a_row && request.idempotency_key.is_none()) {
-                costs.spend(&model, write, &items, consumed);
+                costs.note_spent(&model, write, &items, consumed);
             }
-            costs.see(&items);
+            costs.see_items(&items);
             let at = model.writes.iter().position(|known| known.name == write.name);
             if let (Some(consumed), Some(at)) = (consumed, at) {
-                costs.compare(at, &request, consumed.write.get(), meant.leaves_a_row)?;
+                costs.compare_consumed(at, &request, consumed.write.get(), meant.leaves_a_row)?;
             }
         }
         meant.put(&made);
         let outcome = meant.outcome.clone();
         self.made.extend(made.known);
-        self.oracle.accept(meant);
+        self.oracle.accept_meant(meant);
         Ok(outcome)
     }
 
@@ -248,7 +248,7 @@ impl WriteSequence {
         number: u64,
     ) -> Result<ExpectedOutcome, String> {
         let (model, setting) = (Arc::clone(&self.judge), self.engine.setting());
-        let mut meant = self.oracle.meant(&model, setting, write, request, number);
+        let mut meant = self.oracle.meant_outcome(&model, setting, write, request, number);
         let says_something = match &meant.outcome {
             ExpectedOutcome::Done { replayed, .. } => !replayed,
             ExpectedOutcome::Refused(any) => any.iter().all(|refused| refused.name != "same_item"),
@@ -267,7 +267,7 @@ impl WriteSequence {
             return Ok(meant.outcome);
         };
         let stopped = calls.stopped.take();
-        let sent = calls.send(self.engine.store().as_ref()).await;
+        let sent = calls.send_calls(self.engine.store().as_ref()).await;
         let same = match (&meant.outcome, &stopped) {
             (_, _) if sent.is_err() => false,
             (ExpectedOutcome::Done { .. }, None) => true,
@@ -279,16 +279,16 @@ impl WriteSequence {
         if !same {
             let got = match (sent, &stopped) {
                 (Err(error), _) => format!("the store refuses it: {error}"),
-                (Ok(()), Some(why)) => shown(why),
+                (Ok(()), Some(why)) => shown_outcome(why),
                 (Ok(()), None) => "done".to_owned(),
             };
-            return Err(format!("meant: {}\n  got:   {got}", shown(&meant.outcome)));
+            return Err(format!("meant: {}\n  got:   {got}", shown_outcome(&meant.outcome)));
         }
         let mut made = Made::new(std::mem::take(&mut meant.made));
         self.compare_rows(&mut made, &meant.rows, request.now).await?;
         let outcome = meant.outcome.clone();
         meant.forget_request();
-        self.oracle.accept(meant);
+        self.oracle.accept_meant(meant);
         Ok(outcome)
     }
 
@@ -368,7 +368,7 @@ pub(super) fn compare_outcome(
             Ok(written),
         ) => {
             let values = match (value, &written.value) {
-                (Some(meant), Some(got)) => made.same(meant, got),
+                (Some(meant), Some(got)) => made.same_values(meant, got),
                 (meant, got) => meant.is_none() && got.is_none(),
             };
             values && *status == written.status && *replayed == written.replayed
@@ -388,7 +388,11 @@ pub(super) fn compare_outcome(
     };
     match same {
         true => Ok(()),
-        false => Err(format!("meant: {}\n  got:   {}", shown(meant), shown_result(got))),
+        false => Err(format!(
+            "meant: {}\n  got:   {}",
+            shown_outcome(meant),
+            shown_result(got)
+        )),
     }
 }
 
@@ -397,7 +401,7 @@ fn same_refusal(made: &mut Made, meant: &Refused, got: &Refused) -> bool {
 }
 
 /// An outcome in a line.
-pub fn shown(outcome: &ExpectedOutcome) -> String {
+pub fn shown_outcome(outcome: &ExpectedOutcome) -> String {
     match outcome {
         ExpectedOutcome::Done {
             status,
@@ -419,7 +423,7 @@ fn shown_refusal(refused: &Refused) -> String {
 
 fn shown_result(got: &Result<Written, RuntimeError>) -> String {
     match got {
-        Ok(written) => shown(&ExpectedOutcome::Done {
+        Ok(written) => shown_outcome(&ExpectedOutcome::Done {
             status: written.status,
             value: written.value.clone(),
             replayed: written.replayed,

@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{EvaluateError, KeyValue, convert, evaluate, evaluate_as, holds, row_order};
+use singlet_model::evaluate::{
+    EvaluateError, KeyValue, convert_value, evaluate, evaluate_as, holds_condition, row_order,
+};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Requirement, Return, Selection, SelectionKind, Step, StepKind};
 use singlet_model::types::{EntityId, Type};
@@ -84,7 +86,7 @@ impl<'a> OperationSteps<'a> {
         }
     }
 
-    pub fn making<'s>(&'s self, attributes: Option<&'s Attributes>) -> Making<'s> {
+    pub fn making_scope<'s>(&'s self, attributes: Option<&'s Attributes>) -> Making<'s> {
         Making {
             scope: self.scope(attributes),
             maker: self.frame.maker,
@@ -94,28 +96,28 @@ impl<'a> OperationSteps<'a> {
     }
 
     pub fn value(&self, expr: &Expr, own: Option<&Attributes>) -> Result<Option<Value>, ExpectedOutcome> {
-        self.computed(evaluate(expr, &self.making(own)))
+        self.computed_value(evaluate(expr, &self.making_scope(own)))
     }
 
     pub fn value_as(&self, expr: &Expr, ty: &Type, own: Option<&Attributes>) -> Result<Option<Value>, ExpectedOutcome> {
-        self.computed(evaluate_as(expr, ty, &self.making(own)))
+        self.computed_value(evaluate_as(expr, ty, &self.making_scope(own)))
     }
 
-    pub fn holds(&self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, ExpectedOutcome> {
-        self.computed(holds(expr, &self.making(own)))
+    pub fn holds_now(&self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, ExpectedOutcome> {
+        self.computed_value(holds_condition(expr, &self.making_scope(own)))
     }
 
     /// A value of the answer, which sees rows as they become.
     fn answered_value(&self, expr: &Expr) -> Result<Option<Value>, ExpectedOutcome> {
         let making = Making {
             becoming: true,
-            ..self.making(None)
+            ..self.making_scope(None)
         };
-        self.computed(evaluate(expr, &making))
+        self.computed_value(evaluate(expr, &making))
     }
 
     /// What was computed; a row that an expression names and that is not there is not found.
-    pub fn computed<T>(&self, computed: Result<T, EvaluateError>) -> Result<T, ExpectedOutcome> {
+    pub fn computed_value<T>(&self, computed: Result<T, EvaluateError>) -> Result<T, ExpectedOutcome> {
         match computed {
             Err(EvaluateError::RowMissing(entity)) => {
                 let name = default_name(&self.entity(entity)?.name, &DefaultRefusal::Absent);
@@ -143,7 +145,7 @@ impl<'a> OperationSteps<'a> {
         for (name, value, ty) in key {
             let Some(value) = value.clone() else { return Ok(None) };
             let value = match described.attribute(name) {
-                Some(attribute) => convert(value, ty, &attribute.ty)?,
+                Some(attribute) => convert_value(value, ty, &attribute.ty)?,
                 None => value,
             };
             known.insert((*name).to_owned(), value);
@@ -188,7 +190,7 @@ impl<'a> OperationSteps<'a> {
     pub(crate) fn first_changed(&self, steps: &'a [Step]) -> Result<Option<&'a Expr>, ExpectedOutcome> {
         for step in steps.iter().filter(|step| step.repeat.is_none()) {
             let taken = match &step.when {
-                Some(when) => self.holds(when, None)?,
+                Some(when) => self.holds_now(when, None)?,
                 None => true,
             };
             let found = match &step.kind {
@@ -204,7 +206,11 @@ impl<'a> OperationSteps<'a> {
         Ok(None)
     }
 
-    pub fn required(&self, requirement: &Requirement, own: Option<&Attributes>) -> Result<Refused, ExpectedOutcome> {
+    pub fn require_clause(
+        &self,
+        requirement: &Requirement,
+        own: Option<&Attributes>,
+    ) -> Result<Refused, ExpectedOutcome> {
         Ok(Refused {
             name: requirement.refusal.name.clone(),
             status: requirement_status(requirement),
@@ -220,7 +226,7 @@ impl<'a> OperationSteps<'a> {
         Ok(values)
     }
 
-    pub fn refusal(
+    pub fn default_refusal(
         &self,
         step: &Step,
         entity: &Entity,
@@ -254,7 +260,7 @@ impl<'a> OperationSteps<'a> {
     }
 
     /// The row with that key; none where a part of it has no value.
-    pub fn touch(&mut self, entity: EntityId, key: &Attributes) -> Result<Option<usize>, ExpectedOutcome> {
+    pub fn touch_row(&mut self, entity: EntityId, key: &Attributes) -> Result<Option<usize>, ExpectedOutcome> {
         let identity = world::row_identity(self.frame.model, entity, key);
         if identity.iter().any(Option::is_none) {
             return Ok(None);
@@ -296,12 +302,12 @@ impl<'a> OperationSteps<'a> {
     }
 
     /// The rows of a selection, in its order and to its limit.
-    pub fn found(&self, selection: &Selection) -> Result<Vec<Attributes>, ExpectedOutcome> {
+    pub fn found_rows(&self, selection: &Selection) -> Result<Vec<Attributes>, ExpectedOutcome> {
         let mut rows = Vec::new();
         for entity in &selection.entities {
             for row in self.seen(*entity)? {
                 let meant = match &selection.filter {
-                    Some(filter) => self.holds(filter, Some(&row))?,
+                    Some(filter) => self.holds_now(filter, Some(&row))?,
                     None => true,
                 };
                 if meant {
@@ -364,12 +370,12 @@ impl<'a> OperationSteps<'a> {
                 }
                 tied += 1;
             }
-            chosen.push(rows.remove(self.frame.maker.choices.choose(tied)));
+            chosen.push(rows.remove(self.frame.maker.choices.choose_one(tied)));
         }
         Ok(chosen)
     }
 
-    pub fn elements(&self, list: &LetValue) -> Result<Vec<Element>, ExpectedOutcome> {
+    pub fn list_elements(&self, list: &LetValue) -> Result<Vec<Element>, ExpectedOutcome> {
         Ok(match list {
             LetValue::Value(expr) => {
                 let elements = match self.value(expr, None)? {
@@ -378,7 +384,7 @@ impl<'a> OperationSteps<'a> {
                     Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
                     _ => Vec::new(),
                 };
-                let row_of = |element: &Value| match (expr.ty.element(), element) {
+                let row_of = |element: &Value| match (expr.ty.element_type(), element) {
                     (Some(Type::Row(entity)), Value::M(row)) => Some((*entity, row.clone())),
                     _ => None,
                 };
@@ -390,31 +396,31 @@ impl<'a> OperationSteps<'a> {
             }
             LetValue::Read(selection) => {
                 let entity = selection.entity().ok_or(ExpectedOutcome::BadRequest)?;
-                let rows = self.found(selection)?.into_iter();
+                let rows = self.found_rows(selection)?.into_iter();
                 rows.map(|row| (Value::M(row.clone()), Some((entity, row)))).collect()
             }
         })
     }
 
-    pub fn bind(&mut self, name: &str, (value, row): Element) {
+    pub fn bind_element(&mut self, name: &str, (value, row): Element) {
         self.bound.insert(name.to_owned(), value);
         self.names.remove(name);
         if let Some((entity, row)) = row
-            && let Ok(Some(at)) = self.touch(entity, &row)
+            && let Ok(Some(at)) = self.touch_row(entity, &row)
         {
             self.names.insert(name.to_owned(), at);
         }
     }
 
-    pub fn steps(&mut self, steps: &'a [Step]) -> Result<(), ExpectedOutcome> {
+    pub fn take_steps(&mut self, steps: &'a [Step]) -> Result<(), ExpectedOutcome> {
         for step in steps {
             let Some((name, list)) = &step.repeat else {
-                self.turn(step)?;
+                self.take_turn(step)?;
                 continue;
             };
-            for element in self.elements(list)? {
-                self.bind(name, element);
-                self.turn(step)?;
+            for element in self.list_elements(list)? {
+                self.bind_element(name, element);
+                self.take_turn(step)?;
             }
             self.bound.remove(name);
             self.names.remove(name);
@@ -423,7 +429,7 @@ impl<'a> OperationSteps<'a> {
     }
 
     /// Takes a step once.
-    pub fn turn(&mut self, step: &'a Step) -> Result<(), ExpectedOutcome> {
+    pub fn take_turn(&mut self, step: &'a Step) -> Result<(), ExpectedOutcome> {
         let done = self.take_step(step);
         if done.is_err() {
             self.stopped_at.get_or_insert(step);
@@ -433,16 +439,16 @@ impl<'a> OperationSteps<'a> {
 
     fn take_step(&mut self, step: &'a Step) -> Result<(), ExpectedOutcome> {
         if let Some(when) = &step.when
-            && !self.holds(when, None)?
+            && !self.holds_now(when, None)?
         {
             self.note_skipped(when);
             return Ok(());
         }
         match &step.kind {
-            StepKind::Group(inner) => self.steps(inner),
+            StepKind::Group(inner) => self.take_steps(inner),
             StepKind::Call { step, args } => self.call(step, args),
             StepKind::Create(entity) => self.create(step, *entity, Attributes::new()),
-            StepKind::Upsert(target) => match self.target(target)? {
+            StepKind::Upsert(target) => match self.target_row(target)? {
                 Some(at) if self.touched.get(at).is_some_and(|touched| touched.was.is_some()) => self.update(step, at),
                 Some(at) => {
                     let entity = step.entity().ok_or(ExpectedOutcome::BadRequest)?;
@@ -451,40 +457,40 @@ impl<'a> OperationSteps<'a> {
                     let known = names.zip(identity.into_iter().flatten());
                     let known: Attributes = known.filter_map(|(name, value)| Some((name, value?))).collect();
                     let problems = self.key_limits(step, entity, &known)?;
-                    match self.refuse(step, problems)? {
+                    match self.refuse_step(step, problems)? {
                         true => Ok(()),
                         false => self.create(step, entity, known),
                     }
                 }
-                None => self.absent(step),
+                None => self.absent_row(step),
             },
-            StepKind::Update(target) => match self.target(target)? {
+            StepKind::Update(target) => match self.target_row(target)? {
                 Some(at) => self.update(step, at),
-                None => self.absent(step),
+                None => self.absent_row(step),
             },
-            StepKind::Delete(target) => match self.target(target)? {
+            StepKind::Delete(target) => match self.target_row(target)? {
                 Some(at) => self.delete(step, at),
-                None => self.absent(step),
+                None => self.absent_row(step),
             },
-            StepKind::Present(target) => match self.target(target)? {
+            StepKind::Present(target) => match self.target_row(target)? {
                 Some(at) => match self.touched.get(at).and_then(|touched| touched.was.clone()) {
                     Some(row) => {
                         let problems = self.step_requirements(step, &row)?;
-                        self.refuse(step, problems).map(|_| ())
+                        self.refuse_step(step, problems).map(|_| ())
                     }
-                    None => self.absent(step),
+                    None => self.absent_row(step),
                 },
-                None => self.absent(step),
+                None => self.absent_row(step),
             },
             StepKind::Absent(target) => {
-                let at = self.target(target)?;
+                let at = self.target_row(target)?;
                 let row = at.and_then(|at| self.touched.get(at)?.was.clone());
                 let (Some(row), Some(entity)) = (row, step.entity()) else {
                     return Ok(());
                 };
-                let refusal = self.refusal(step, self.entity(entity)?, &DefaultRefusal::Exists, Some(&row))?;
+                let refusal = self.default_refusal(step, self.entity(entity)?, &DefaultRefusal::Exists, Some(&row))?;
                 self.note_in_the_way(entity, &row);
-                self.refuse(step, vec![refusal]).map(|_| ())
+                self.refuse_step(step, vec![refusal]).map(|_| ())
             }
         }
     }
@@ -507,19 +513,19 @@ impl<'a> OperationSteps<'a> {
         }
         let outer = std::mem::replace(&mut self.args, given);
         self.calls += 1;
-        let done = self.steps(&named.steps);
+        let done = self.take_steps(&named.steps);
         self.calls -= 1;
         self.args = outer;
         done
     }
 
     /// The row that a step is about.
-    pub fn target(&mut self, target: &Expr) -> Result<Option<usize>, ExpectedOutcome> {
+    pub fn target_row(&mut self, target: &Expr) -> Result<Option<usize>, ExpectedOutcome> {
         match &target.kind {
             ExprKind::Bound(name) => Ok(self.names.get(name).copied()),
             ExprKind::Entity { entity, key } => {
                 let key = self.key(*entity, key, None)?;
-                let at = self.touch(*entity, &key)?;
+                let at = self.touch_row(*entity, &key)?;
                 self.note_missing(*entity, at, key);
                 Ok(at)
             }
@@ -538,14 +544,14 @@ impl<'a> OperationSteps<'a> {
     }
 
     /// What is said of a row that is not there.
-    pub fn absent(&self, step: &Step) -> Result<(), ExpectedOutcome> {
+    pub fn absent_row(&self, step: &Step) -> Result<(), ExpectedOutcome> {
         let entity = self.entity(step.entity().ok_or(ExpectedOutcome::BadRequest)?)?;
-        let refusal = self.refusal(step, entity, &DefaultRefusal::Absent, None)?;
-        self.refuse(step, vec![refusal]).map(|_| ())
+        let refusal = self.default_refusal(step, entity, &DefaultRefusal::Absent, None)?;
+        self.refuse_step(step, vec![refusal]).map(|_| ())
     }
 
     /// Whether a step with these problems is passed over; where it is not, they are what is said.
-    pub fn refuse(&self, step: &Step, problems: Vec<Refused>) -> Result<bool, ExpectedOutcome> {
+    pub fn refuse_step(&self, step: &Step, problems: Vec<Refused>) -> Result<bool, ExpectedOutcome> {
         match problems.is_empty() {
             true => Ok(false),
             false if step.or_skip => Ok(true),
@@ -556,16 +562,16 @@ impl<'a> OperationSteps<'a> {
 
     pub fn step_requirements(&self, step: &Step, own: &Attributes) -> Result<Vec<Refused>, ExpectedOutcome> {
         for requirement in &step.requirements {
-            if !self.holds(&requirement.condition, Some(own))? {
+            if !self.holds_now(&requirement.condition, Some(own))? {
                 self.note_obstacle(&requirement.condition, step.entity().map(|entity| (entity, own)));
-                return Ok(vec![self.required(requirement, Some(own))?]);
+                return Ok(vec![self.require_clause(requirement, Some(own))?]);
             }
         }
         Ok(Vec::new())
     }
 
     /// Remembers what a step made of a row: under its name, and as what is answered.
-    pub fn became(&mut self, step: &Step, at: usize, row: &Attributes, created: bool) {
+    pub fn note_became(&mut self, step: &Step, at: usize, row: &Attributes, created: bool) {
         if let Some(name) = &step.named {
             self.bound.insert(name.clone(), Value::M(row.clone()));
             self.names.insert(name.clone(), at);

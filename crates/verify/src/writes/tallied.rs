@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::evaluate::{evaluate, holds_condition};
 use singlet_model::model::Tally;
 use singlet_runtime::load::entity_of_item;
 use singlet_runtime::{
@@ -116,7 +116,11 @@ fn counted(engine: &Engine, tally: &Tally, items: &[Item]) -> Result<Counted, St
             row: None,
             bound: &nothing,
         };
-        let is_counted = tally.filter.as_ref().map(|filter| holds(filter, &scope)).transpose();
+        let is_counted = tally
+            .filter
+            .as_ref()
+            .map(|filter| holds_condition(filter, &scope))
+            .transpose();
         if is_counted.map_err(|error| error.to_string())? == Some(false) {
             continue;
         }

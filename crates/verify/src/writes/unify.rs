@@ -32,10 +32,10 @@ impl Made {
     }
 
     /// A value with the engine's in place of the oracle's.
-    pub fn put(&self, value: &Value) -> Value {
+    pub fn put_engine_value(&self, value: &Value) -> Value {
         match value {
             Value::S(text) => Value::S(self.put_text(text)),
-            Value::L(elements) => Value::L(elements.iter().map(|element| self.put(element)).collect()),
+            Value::L(elements) => Value::L(elements.iter().map(|element| self.put_engine_value(element)).collect()),
             Value::M(map) => Value::M(self.put_row(map)),
             Value::Ss(words) => Value::Ss(words.iter().map(|word| self.put_text(word)).collect()),
             other => other.clone(),
@@ -45,7 +45,7 @@ impl Made {
     /// A row with the engine's values in place of the oracle's.
     pub fn put_row(&self, row: &Attributes) -> Attributes {
         row.iter()
-            .map(|(name, value)| (name.clone(), self.put(value)))
+            .map(|(name, value)| (name.clone(), self.put_engine_value(value)))
             .collect()
     }
 
@@ -58,14 +58,14 @@ impl Made {
     }
 
     /// Whether two values are the same, once the oracle's made-up values stand for the engine's.
-    pub fn same(&mut self, meant: &Value, got: &Value) -> bool {
+    pub fn same_values(&mut self, meant: &Value, got: &Value) -> bool {
         match (meant, got) {
             (Value::S(meant), Value::S(got)) => self.same_text(meant, got),
             (Value::L(meant), Value::L(got)) => {
-                meant.len() == got.len() && meant.iter().zip(got).all(|(meant, got)| self.same(meant, got))
+                meant.len() == got.len() && meant.iter().zip(got).all(|(meant, got)| self.same_values(meant, got))
             }
             (Value::M(meant), Value::M(got)) => self.same_row(meant, got),
-            (meant, got) => self.put(meant) == *got,
+            (meant, got) => self.put_engine_value(meant) == *got,
         }
     }
 
@@ -75,7 +75,7 @@ impl Made {
             && meant
                 .iter()
                 .zip(got)
-                .all(|((name, meant), (other, got))| name == other && self.same(meant, got))
+                .all(|((name, meant), (other, got))| name == other && self.same_values(meant, got))
     }
 
     fn same_text(&mut self, meant: &str, got: &str) -> bool {

@@ -35,7 +35,11 @@ pub(crate) fn kept_by_key<'n>(entity: &Entity, names: impl Iterator<Item = &'n s
     let parts: Vec<&KeyPart> = templates.into_iter().flatten().flat_map(|key| &key.parts).collect();
     let mut kept = Identity::new();
     for name in names {
-        let of_it: Vec<&KeyPart> = parts.iter().copied().filter(|part| part.root() == name).collect();
+        let of_it: Vec<&KeyPart> = parts
+            .iter()
+            .copied()
+            .filter(|part| part.root_attribute() == name)
+            .collect();
         let is_whole = |part: &&KeyPart| part.path == name && part.keeps_value();
         match of_it.is_empty() || of_it.iter().any(is_whole) {
             true => kept.push(row.get(name).cloned()),

@@ -123,7 +123,7 @@ async fn ranges_of_days_have_the_rows_that_they_mean() {
 async fn as_many_days_are_asked_for_as_are_counted() {
     for zone in ["UTC", "Europe/Rome", "America/New_York"] {
         let (text, names) = model(zone);
-        let model = Arc::new(singlet_model::load(&Source::new("made", text)).model.unwrap());
+        let model = Arc::new(singlet_model::load_source(&Source::new("made", text)).model.unwrap());
         let store = Arc::new(EmbeddedStore::memory().unwrap());
         let engine = Engine::open(model, store, Attributes::new(), [7; 32]);
         for read in names {

@@ -174,7 +174,7 @@ async fn a_circle_past_its_latitude_is_a_wrong_request() {
                 'true'\n";
     let store = std::sync::Arc::new(singlet_store_embedded::EmbeddedStore::memory().unwrap());
     let source = singlet_runtime::Source::new("model.yaml", text);
-    let engine = singlet_runtime::Engine::load(&source, store, singlet_runtime::Deployment::default()).unwrap();
+    let engine = singlet_runtime::Engine::load_source(&source, store, singlet_runtime::Deployment::default()).unwrap();
     engine.create_table().await.unwrap();
     let read = async |latitude: &str| {
         let request = singlet_runtime::Request {

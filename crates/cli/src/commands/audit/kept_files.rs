@@ -47,7 +47,7 @@ impl KeptFiles {
         let Some(path) = self.progress.as_ref().filter(|path| path.exists()) else {
             return Ok(None);
         };
-        let bytes = source::read(path)?;
+        let bytes = source::read_source(path)?;
         let read = serde_json::from_slice(&bytes);
         read.map(Some)
             .map_err(|error| format!("`{}` does not say how far an audit is: {error}", path.display()))
@@ -66,7 +66,7 @@ impl AuditKeeper for KeptFiles {
         let Some(path) = &self.progress else { return Ok(()) };
         // Whole or not at all, whenever the process ends.
         let beside = beside(path);
-        let mut file = private_file::create(&beside)?;
+        let mut file = private_file::create_private(&beside)?;
         file.write_all(&serde_json::to_vec(progress).map_err(io::Error::other)?)?;
         file.sync_data()?;
         fs::rename(&beside, path)
@@ -78,7 +78,7 @@ impl AuditKeeper for KeptFiles {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match &mut *opened {
             Some(file) => file,
-            empty => empty.insert(private_file::append(path)?),
+            empty => empty.insert(private_file::append_private(path)?),
         };
         let mut lines = Vec::new();
         for change in changes {

@@ -11,10 +11,10 @@ use singlet_following::{Noticed, start_triggers};
 
 use super::webhooks::{order_of_webhook, webhook_named};
 use super::{Opened, failed};
-use crate::commands::print;
+use crate::commands::print_text;
 use crate::exit;
-use crate::store::now;
-use crate::table::counted;
+use crate::store::now_millis;
+use crate::table::counted_thing;
 
 /// How long a service is given for what is asked of it.
 pub(super) const SERVICE_TIME_MAX: Duration = Duration::from_secs(30);
@@ -61,7 +61,7 @@ impl Parked {
             true => listed.iter().map(|one| one.to_json() + "\n").collect(),
             false => listed.iter().map(parked_text).collect(),
         };
-        print(&shown);
+        print_text(&shown);
         Ok(code_of(&listed))
     }
 }
@@ -83,7 +83,10 @@ impl Discard {
 
 async fn list(opened: &Opened) -> Result<Vec<ParkedChange>, ExitCode> {
     let parked = ParkedChanges::new(opened.followers());
-    parked.list().await.map_err(|error| failed(&opened.model, &error))
+    parked
+        .list_parked()
+        .await
+        .map_err(|error| failed(&opened.model, &error))
 }
 
 /// A parked change in one line.
@@ -113,7 +116,7 @@ fn code_of(left: &[ParkedChange]) -> ExitCode {
 /// Asks for it; does it, where this process has the store open, and else waits for the one that has.
 async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<ExitCode, ExitCode> {
     let parked = ParkedChanges::new(opened.followers());
-    let asked = parked.order(order, of).await;
+    let asked = parked.order_parked(order, of).await;
     let asked = asked.map_err(|error| failed(&opened.model, &error))?;
     if let Some(of) = of.filter(|of| asked == 0 && !runs_after_changes(opened, of)) {
         return Err(unknown(opened, of).await?);
@@ -122,7 +125,7 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
         let noticed = Arc::new(Noticed::new(&opened.model.name, None));
         let done = async {
             let observer: Arc<dyn TriggerObserver> = noticed;
-            for mut ticker in Ticker::start_all(engine, &observer, now()).await? {
+            for mut ticker in Ticker::start_all(engine, &observer, now_millis()).await? {
                 ticker.follow_orders().await?;
             }
             if engine.model().followed_changes().next().is_none() {
@@ -133,7 +136,7 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
                 false => Company::Alone,
             };
             let mut follower = start_triggers(engine, observer, company).await?;
-            follower.follow_orders(&now).await.map(|_| ())
+            follower.follow_orders(&now_millis).await.map(|_| ())
         };
         done.await.map_err(|error| failed(&opened.model, &error))?;
     }
@@ -150,19 +153,19 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
     let open = left.iter().filter(|one| one.order.is_some()).count();
     let ended = asked.saturating_sub(left.len());
     let mut text = match order {
-        ParkedOrder::Retry => format!("{} no longer parked", counted(ended, "change")),
-        ParkedOrder::Discard => format!("{} left out for good", counted(ended, "change")),
+        ParkedOrder::Retry => format!("{} no longer parked", counted_thing(ended, "change")),
+        ParkedOrder::Discard => format!("{} left out for good", counted_thing(ended, "change")),
     };
     if left.len() > open {
         text.push_str(&format!(
             ", {} still cannot be done",
-            counted(left.len() - open, "change")
+            counted_thing(left.len() - open, "change")
         ));
     }
     if open > 0 {
-        text.push_str(&format!(", {} waits for who follows", counted(open, "change")));
+        text.push_str(&format!(", {} waits for who follows", counted_thing(open, "change")));
     }
-    print(&(text + "\n"));
+    print_text(&(text + "\n"));
     Ok(code_of(&left))
 }
 

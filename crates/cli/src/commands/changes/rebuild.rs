@@ -9,7 +9,7 @@ use singlet_face::Company;
 use singlet_following::tally_once;
 
 use super::{Opened, failed};
-use crate::commands::print;
+use crate::commands::print_text;
 use crate::{exit, model};
 
 /// How long it is waited for whoever follows.
@@ -39,7 +39,7 @@ impl Rebuild {
             None => all,
         };
         if asked.is_empty() {
-            return Err(model::fail(&match &self.tally {
+            return Err(model::fail_command(&match &self.tally {
                 Some(name) => format!("there is no tally `{name}` in `{}`", opened.model.name),
                 None => format!("`{}` has no tallies", opened.model.name),
             }));
@@ -61,7 +61,7 @@ impl Rebuild {
                 (None, false) => "counted anew".to_owned(),
                 (None, true) => "asked for: whoever follows counts it anew".to_owned(),
             };
-            print(&format!("{}: {said}\n", state.name));
+            print_text(&format!("{}: {said}\n", state.name));
         }
         Ok(code)
     }

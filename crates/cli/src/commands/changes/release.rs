@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use singlet_model::Model;
 
-use crate::commands::print;
+use crate::commands::print_text;
 use crate::place::Place;
 use crate::store::StoreArgs;
 use crate::{exit, model};
@@ -19,20 +19,20 @@ pub(super) struct Release {}
 
 impl Release {
     pub(super) async fn run(self, store: &StoreArgs, loaded: Model) -> Result<ExitCode, ExitCode> {
-        let said = |reason: String| model::fail(&reason);
-        if store.place().map_err(said)? == Place::Memory {
-            return Err(model::fail(
+        let said = |reason: String| model::fail_command(&reason);
+        if store.store_place().map_err(said)? == Place::Memory {
+            return Err(model::fail_command(
                 "a store in memory is gone with its process: say `--store embedded:DIR` or `dynamodb`",
             ));
         }
         let (engine, _) = store.open_in_company(loaded).await.map_err(said)?;
         let table = &engine.model().table.name;
         let released = engine.release_table().await;
-        let released = released.map_err(|error| model::fail(&format!("table `{table}`: {error}")))?;
+        let released = released.map_err(|error| model::fail_command(&format!("table `{table}`: {error}")))?;
         Ok(match released {
-            true => print(&format!("table `{table}` is released\n")),
+            true => print_text(&format!("table `{table}` is released\n")),
             false => {
-                print(&format!("table `{table}` was not held\n"));
+                print_text(&format!("table `{table}` was not held\n"));
                 ExitCode::from(exit::CLEAN)
             }
         })

@@ -9,9 +9,9 @@ use singlet_model::model::Entity;
 
 use super::parked::LOOK_PAUSE;
 use super::{Opened, failed};
-use crate::commands::print;
-use crate::store::now;
-use crate::table::counted;
+use crate::commands::print_text;
+use crate::store::now_millis;
+use crate::table::counted_thing;
 use crate::{exit, model};
 
 /// How long a service may take to compare all rows.
@@ -33,28 +33,28 @@ impl Repair {
         let entities: Vec<&Entity> = entities_with_kept_copies(&opened.model).filter(is_meant).collect();
         if entities.is_empty() {
             let which = self.entity.as_deref().unwrap_or("the model");
-            return Err(model::fail(&format!(
+            return Err(model::fail_command(&format!(
                 "no row of `{which}` holds a copy with `kept: stream`"
             )));
         }
         let repaired = match &opened.engine {
-            Some(engine) => repair_copies(engine, &entities, &now).await.map(Some),
+            Some(engine) => repair_copies(engine, &entities, &now_millis).await.map(Some),
             None => asked_of_service(opened, self.entity.as_deref()).await,
         };
         let Some(repaired) = repaired.map_err(|error| failed(&opened.model, &error))? else {
-            print("asked for: whoever follows does it\n");
+            print_text("asked for: whoever follows does it\n");
             return Ok(ExitCode::from(exit::FINDINGS));
         };
-        print(&format!(
+        print_text(&format!(
             "{} compared, stale copies: {}; those of {} mended\n",
-            counted(repaired.rows, "row"),
+            counted_thing(repaired.rows, "row"),
             repaired.stale,
-            counted(repaired.sources, "source"),
+            counted_thing(repaired.sources, "source"),
         ));
         match repaired.left {
             0 => Ok(ExitCode::from(exit::CLEAN)),
             left => {
-                print(&format!("{} could not\n", counted(left, "source")));
+                print_text(&format!("{} could not\n", counted_thing(left, "source")));
                 Ok(ExitCode::from(exit::FINDINGS))
             }
         }

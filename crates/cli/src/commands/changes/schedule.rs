@@ -6,9 +6,9 @@ use clap::Args;
 use singlet_changes::{at_text, noted_schedules};
 
 use super::{Opened, failed};
-use crate::commands::print;
+use crate::commands::print_text;
 use crate::exit;
-use crate::store::now;
+use crate::store::now_millis;
 
 /// Say how far the writes are that run by the clock.
 ///
@@ -18,7 +18,7 @@ pub(super) struct ShowSchedule {}
 
 impl ShowSchedule {
     pub(super) async fn run(self, opened: &Opened) -> Result<ExitCode, ExitCode> {
-        let all = noted_schedules(&opened.followers(), now()).await;
+        let all = noted_schedules(&opened.followers(), now_millis()).await;
         for one in all.map_err(|error| failed(&opened.model, &error))? {
             let passed = match &one.noted {
                 None => "nobody has followed its clock".to_owned(),
@@ -33,7 +33,7 @@ impl ShowSchedule {
             };
             let next = one.next.map(|next| format!(", next {}", instant_text(next)));
             let next = next.unwrap_or_default();
-            print(&format!("{} every {}: {passed}{next}\n", one.write, one.schedule));
+            print_text(&format!("{} every {}: {passed}{next}\n", one.write, one.schedule));
         }
         Ok(ExitCode::from(exit::CLEAN))
     }

@@ -21,11 +21,11 @@ pub(super) fn change_text(change: &Change) -> String {
         change.at_text(),
         change.kind.word(),
         change.entity,
-        json_text::of(&Value::M(change.key.clone()))
+        json_text::json_of(&Value::M(change.key.clone()))
     );
     let row = |row: &Option<Attributes>| {
         row.as_ref()
-            .map(|row| format!("{head} {}", json_text::of(&Value::M(row.clone()))))
+            .map(|row| format!("{head} {}", json_text::json_of(&Value::M(row.clone()))))
     };
     let shown = match change.kind {
         ChangeKind::Created => row(&change.after),
@@ -40,8 +40,8 @@ pub(super) fn change_text(change: &Change) -> String {
 
 /// Each attribute that differs, before and after.
 fn differences(change: &Change, before: &Attributes, after: &Attributes) -> String {
-    let value = |row: &Attributes, name: &str| row.get(name).map_or_else(|| "absent".to_owned(), json_text::of);
-    let all = change.differing().into_iter();
+    let value = |row: &Attributes, name: &str| row.get(name).map_or_else(|| "absent".to_owned(), json_text::json_of);
+    let all = change.differing_attributes().into_iter();
     let all: Vec<String> = all
         .map(|name| format!("{name}: {} -> {}", value(before, name), value(after, name)))
         .collect();
@@ -58,11 +58,14 @@ pub(super) fn row_text(row: &SnapshotRow) -> String {
     match row {
         SnapshotRow::Row { entity, key, row } => format!(
             "snapshot {entity} {} {}",
-            json_text::of(&Value::M(key.clone())),
-            json_text::of(&Value::M(row.clone()))
+            json_text::json_of(&Value::M(key.clone())),
+            json_text::json_of(&Value::M(row.clone()))
         ),
         SnapshotRow::Misfit { entity, reason, item } => {
-            format!("misfit `{entity}` {}: {reason}", json_text::of(&Value::M(item.clone())))
+            format!(
+                "misfit `{entity}` {}: {reason}",
+                json_text::json_of(&Value::M(item.clone()))
+            )
         }
     }
 }

@@ -12,7 +12,7 @@ use singlet_store::StreamPosition;
 use super::show::{change_text, gap_text, misfit_text, row_text};
 use super::{Opened, failed};
 use crate::commands::serve::signal;
-use crate::store::now;
+use crate::store::now_millis;
 use crate::{exit, model};
 
 /// How long it is waited at the head of a stream; DynamoDB allows five reads of a shard a second.
@@ -66,7 +66,7 @@ impl Tailed {
     async fn next_page(&mut self) -> Result<ChangePage, FollowError> {
         match self {
             Tailed::From(reader) => Ok(reader.next_page().await?),
-            Tailed::Under(follower) => follower.next_page(now() / 1_000).await,
+            Tailed::Under(follower) => follower.next_page(now_millis() / 1_000).await,
         }
     }
 
@@ -74,7 +74,7 @@ impl Tailed {
     async fn note(&mut self) -> Result<(), FollowError> {
         match self {
             Tailed::From(_) => Ok(()),
-            Tailed::Under(follower) => follower.note(now() / 1_000).await,
+            Tailed::Under(follower) => follower.note_progress(now_millis() / 1_000).await,
         }
     }
 
@@ -139,9 +139,9 @@ impl Tail {
             .find(|name| opened.model.entity_named(name).is_none())
         {
             let reason = format!("`{}` has no entity `{unknown}`", opened.model.name);
-            return Err(model::fail(&reason));
+            return Err(model::fail_command(&reason));
         }
-        let end = signal::end().map_err(|reason| model::fail(&reason))?;
+        let end = signal::end_signal().map_err(|reason| model::fail_command(&reason))?;
         let mut tailed = match &self.follower {
             None => {
                 let from = position(self.from.as_deref().unwrap_or("now"));
@@ -149,9 +149,9 @@ impl Tail {
                 Tailed::From(Box::new(reader))
             }
             Some(name) => {
-                let follower = Follower::start(opened.followers(), name, now() / 1_000).await;
+                let follower = Follower::start(opened.followers(), name, now_millis() / 1_000).await;
                 let follower = follower.map_err(|error| failed(&opened.model, &error))?;
-                for gap in &follower.noted().gaps {
+                for gap in &follower.noted_progress().gaps {
                     eprintln!("{}", gap_text(name, gap));
                 }
                 let follower = match self.snapshot {
@@ -170,7 +170,7 @@ impl Tail {
         // Elsewhere a position for now is some hours earlier; whoever asks for now is not shown what was before.
         let is_from_now = self.follower.is_none() && !self.snapshot && self.from.as_deref().unwrap_or("now") == "now";
         let differ = if opened.is_remote { CLOCKS_DIFFER_SECONDS } else { 0 };
-        let begun = now() / 1_000;
+        let begun = now_millis() / 1_000;
         let since = match opened.is_remote && is_from_now {
             true => begun - differ,
             false => i64::MIN,
@@ -205,7 +205,7 @@ impl Tail {
                     break ExitCode::from(exit::CLEAN);
                 }
                 Err(NotTold::Written(error)) => {
-                    break model::fail(&format!("standard output cannot be written: {error}"));
+                    break model::fail_command(&format!("standard output cannot be written: {error}"));
                 }
                 Err(NotTold::Followed(error)) if has_read && is_temporary(&error, opened.is_remote) => {
                     if failures == 0 {
@@ -233,7 +233,7 @@ impl Tail {
     async fn tell_rows(&self, opened: &Opened) -> Result<(), ExitCode> {
         let mut rows = SnapshotReader::new(Arc::clone(&opened.model), Arc::clone(&opened.source));
         loop {
-            let page = rows.next_page(now()).await;
+            let page = rows.next_page(now_millis()).await;
             let Some(page) = page.map_err(|error| failed(&opened.model, &error.into()))? else {
                 return Ok(());
             };
@@ -246,7 +246,7 @@ impl Tail {
                 .collect();
             write_out(&shown).map_err(|error| match error.kind() {
                 std::io::ErrorKind::BrokenPipe => ExitCode::from(exit::CLEAN),
-                _ => model::fail(&format!("standard output cannot be written: {error}")),
+                _ => model::fail_command(&format!("standard output cannot be written: {error}")),
             })?;
         }
     }

@@ -11,9 +11,9 @@ use singlet_values::json_text;
 
 use super::parked::{LOOK_PAUSE, SERVICE_TIME_MAX};
 use super::{Opened, failed};
-use crate::commands::print;
-use crate::store::now;
-use crate::table::counted;
+use crate::commands::print_text;
+use crate::store::now_millis;
+use crate::table::counted_thing;
 use crate::{exit, model};
 
 /// How many deliveries of a webhook are shown.
@@ -42,9 +42,11 @@ impl ShowDeliveries {
         let deliveries = Deliveries::new(opened.followers());
         let mut code = exit::CLEAN;
         for webhook in &opened.model.webhooks {
-            let state = deliveries.state(&webhook.name).await;
+            let state = deliveries.webhook_state(&webhook.name).await;
             let state = state.map_err(|error| failed(&opened.model, &error))?;
-            let listed = deliveries.list(&webhook.name, DELIVERIES_SHOWN_MAX + 1).await;
+            let listed = deliveries
+                .list_deliveries(&webhook.name, DELIVERIES_SHOWN_MAX + 1)
+                .await;
             let listed = listed.map_err(|error| failed(&opened.model, &error))?;
             if state.gone.is_some() || listed.iter().any(|delivery| delivery.due.is_none()) {
                 code = exit::FINDINGS;
@@ -58,7 +60,7 @@ impl ShowDeliveries {
                     text.extend(shown.map(line));
                 }
             }
-            print(&text);
+            print_text(&text);
         }
         Ok(ExitCode::from(code))
     }
@@ -94,7 +96,7 @@ fn line(delivery: &Delivery) -> String {
     };
     let tried = match delivery.attempts {
         0 => String::new(),
-        attempts => format!(", {} failed", counted(attempts as usize, "attempt")),
+        attempts => format!(", {} failed", counted_thing(attempts as usize, "attempt")),
     };
     let reason = delivery.reason.as_ref().map(|reason| format!(": {reason}"));
     format!("  {} {next}{tried}{}\n", delivery.id, reason.unwrap_or_default())
@@ -113,7 +115,7 @@ fn json_line(webhook: &Webhook, delivery: &Delivery) -> String {
     fields.extend(delivery.due.map(|due| ("due", Value::S(instant_text(due)))));
     fields.extend(delivery.reason.as_ref().map(|reason| ("reason", text(reason))));
     let mut out = Vec::new();
-    json_text::object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
+    json_text::write_object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
     String::from_utf8(out).unwrap_or_default() + "\n"
 }
 
@@ -124,7 +126,7 @@ fn instant_text(millis: i64) -> String {
 impl Resume {
     pub(super) async fn run(self, opened: &Opened) -> Result<ExitCode, ExitCode> {
         let Some(webhook) = webhook_named(opened, &self.webhook) else {
-            let code = model::fail(&format!("`{}` has no webhook `{}`", opened.model.name, self.webhook));
+            let code = model::fail_command(&format!("`{}` has no webhook `{}`", opened.model.name, self.webhook));
             let known: Vec<&str> = opened.model.webhooks.iter().map(|one| one.name.as_str()).collect();
             if !known.is_empty() {
                 eprintln!("help: the webhooks are `{}`", known.join("`, `"));
@@ -132,7 +134,7 @@ impl Resume {
             return Err(code);
         };
         order_of_webhook(opened, webhook, WebhookOrder::Resume).await?;
-        Ok(print(&format!("{}: resumed\n", webhook.name)))
+        Ok(print_text(&format!("{}: resumed\n", webhook.name)))
     }
 }
 
@@ -144,22 +146,25 @@ pub(super) fn webhook_named<'o>(opened: &'o Opened, name: &str) -> Option<&'o We
 pub(super) async fn order_of_webhook(opened: &Opened, webhook: &Webhook, order: WebhookOrder) -> Result<(), ExitCode> {
     let deliveries = Deliveries::new(opened.followers());
     let ordered = async {
-        deliveries.order(&webhook.name, order).await?;
+        deliveries.order_webhook(&webhook.name, order).await?;
         match &opened.engine {
-            Some(engine) => deliveries.follow_orders(engine, webhook, now()).await,
+            Some(engine) => deliveries.follow_orders(engine, webhook, now_millis()).await,
             None => Ok(()),
         }
     };
     ordered.await.map_err(|error| failed(&opened.model, &error))?;
     let begun = Instant::now();
     loop {
-        let state = deliveries.state(&webhook.name).await;
+        let state = deliveries.webhook_state(&webhook.name).await;
         let state = state.map_err(|error| failed(&opened.model, &error))?;
         if state.order.is_none() {
             return Ok(());
         }
         if begun.elapsed() >= SERVICE_TIME_MAX {
-            return Err(model::fail(&format!("`{}` waits for who sends it", webhook.name)));
+            return Err(model::fail_command(&format!(
+                "`{}` waits for who sends it",
+                webhook.name
+            )));
         }
         tokio::time::sleep(LOOK_PAUSE).await;
     }

@@ -15,7 +15,12 @@ pub(super) struct NotAnswered {
 }
 
 /// Answers a request about a document.
-pub(super) fn answer(document: &Document, uri: &str, method: &str, params: &Json) -> Result<Json, NotAnswered> {
+pub(super) fn answer_document_request(
+    document: &Document,
+    uri: &str,
+    method: &str,
+    params: &Json,
+) -> Result<Json, NotAnswered> {
     let text = document.text();
     let offset = || offset_of(text, params.get("position").unwrap_or(&Json::Null));
     Ok(match method {
@@ -24,13 +29,13 @@ pub(super) fn answer(document: &Document, uri: &str, method: &str, params: &Json
             Some(shown) => json!({"contents": {"kind": "markdown", "value": shown}}),
             None => Json::Null,
         },
-        "textDocument/definition" => match document.definition(offset()) {
+        "textDocument/definition" => match document.definition_at(offset()) {
             Some(span) => location(text, uri, span),
             None => Json::Null,
         },
         "textDocument/references" => {
             let with_definition = params.pointer("/context/includeDeclaration").and_then(Json::as_bool);
-            let spans = document.references(offset(), with_definition.unwrap_or(true));
+            let spans = document.references_at(offset(), with_definition.unwrap_or(true));
             spans.into_iter().map(|span| location(text, uri, span)).collect()
         }
         "textDocument/documentSymbol" => document
@@ -44,7 +49,9 @@ pub(super) fn answer(document: &Document, uri: &str, method: &str, params: &Json
         },
         "textDocument/rename" => {
             let to = params.get("newName").and_then(Json::as_str).unwrap_or_default();
-            let spans = document.rename(offset(), to).map_err(|refusal| refused(&refusal))?;
+            let spans = document
+                .rename_spans(offset(), to)
+                .map_err(|refusal| refused(&refusal))?;
             let edits: Vec<Json> = spans.into_iter().map(|span| edit(text, span, to)).collect();
             json!({"changes": {uri: edits}})
         }
@@ -121,7 +128,7 @@ fn fixes(document: &Document, uri: &str, params: &Json) -> Json {
     let text = document.text();
     let at = |end: &str| offset_of(text, params.pointer(&format!("/range/{end}")).unwrap_or(&Json::Null));
     let range = Span::new(at("start"), at("end"));
-    let actions = document.fixes(range).map(|(finding, fix)| {
+    let actions = document.fixes_within(range).map(|(finding, fix)| {
         let title = match &finding.help {
             Some(help) => help.clone(),
             None => format!("replace by `{}`", fix.replacement),

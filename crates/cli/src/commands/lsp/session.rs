@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use singlet_editor::{Document, check_text};
 use singlet_model::{Diagnostic, Source};
 
-use super::answers::{NotAnswered, answer, diagnostics_json};
+use super::answers::{NotAnswered, answer_document_request, diagnostics_json};
 use super::positions::offset_of;
 
 /// How long nobody types before a text is checked.
@@ -188,7 +188,7 @@ impl<'c> Session<'c> {
                 Some(findings) => {
                     opened.read(&checked.uri);
                     opened.document = opened.document.with_findings(findings);
-                    let shown = diagnostics_json(opened.document.text(), &checked.uri, opened.document.findings());
+                    let shown = diagnostics_json(opened.document.text(), &checked.uri, opened.document.all_findings());
                     self.publish(&checked.uri, &opened.version, shown);
                 }
                 None => self.log("the check of this text broke off; please report it"),
@@ -203,7 +203,7 @@ impl<'c> Session<'c> {
         let answered = match found {
             Some((uri, opened)) => {
                 opened.read(uri);
-                let work = || answer(&opened.document, uri, &request.method, &request.params);
+                let work = || answer_document_request(&opened.document, uri, &request.method, &request.params);
                 catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
                     Err(NotAnswered {
                         code: ErrorCode::InternalError,

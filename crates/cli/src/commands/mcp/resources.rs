@@ -1,7 +1,7 @@
 //! What an assistant can read: the language, its glossary, the rules, the schema.
 
 use serde_json::{Value as Json, json};
-use singlet_lint::{all_rules, find_rule, page};
+use singlet_lint::{all_rules, find_rule, rule_page};
 use singlet_model::grammar::json_schema;
 
 const LANGUAGE: &str = include_str!("../../../../../docs/language.md");
@@ -10,7 +10,7 @@ const GLOSSARY: &str = include_str!("../../../../../docs/glossary.md");
 const MARKDOWN: &str = "text/markdown";
 
 /// What there is, as the protocol lists it.
-pub(super) fn listed() -> Vec<Json> {
+pub(super) fn listed_resources() -> Vec<Json> {
     let one = |uri: &str, name: &str, doc: &str, kind: &str| json!({"uri": uri, "name": name, "description": doc, "mimeType": kind});
     vec![
         one(
@@ -36,7 +36,7 @@ pub(super) fn listed() -> Vec<Json> {
 }
 
 /// What has a name in its address.
-pub(super) fn templates() -> Vec<Json> {
+pub(super) fn resource_templates() -> Vec<Json> {
     vec![json!({
         "uriTemplate": "singlet://rules/{rule}",
         "name": "rule",
@@ -54,13 +54,16 @@ pub(super) fn text_of(uri: &str) -> Option<(&'static str, String)> {
         "rules" => {
             let lines = all_rules().map(|rule| {
                 let severity = rule.severity.word();
-                format!("- {} {} ({severity}): {}\n", rule.code, rule.name, rule.summary())
+                format!("- {} {} ({severity}): {}\n", rule.code, rule.name, rule.page_summary())
             });
             Some((MARKDOWN, lines.collect()))
         }
         other => {
             let rule = find_rule(other.strip_prefix("rules/")?)?;
-            Some((MARKDOWN, format!("# {} {}\n\n{}\n", rule.code, rule.name, page(rule))))
+            Some((
+                MARKDOWN,
+                format!("# {} {}\n\n{}\n", rule.code, rule.name, rule_page(rule)),
+            ))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value as Json, json};
-use singlet_lint::{find_rule, page};
+use singlet_lint::{find_rule, rule_page};
 use singlet_model::expression::Function;
 use singlet_model::grammar::{json_schema, words};
 
@@ -104,7 +104,7 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// The tools, as the protocol lists them.
-pub(super) fn listed() -> Vec<Json> {
+pub(super) fn listed_tools() -> Vec<Json> {
     TOOLS.iter().map(tool_json).collect()
 }
 
@@ -122,7 +122,7 @@ fn tool_json(tool: &Tool) -> Json {
 }
 
 /// Runs a tool; nothing, where there is none of that name.
-pub(super) fn call(folder: &ModelFolder, name: &str, given: &Json, ending: &AtomicBool) -> Option<Json> {
+pub(super) fn call_tool(folder: &ModelFolder, name: &str, given: &Json, ending: &AtomicBool) -> Option<Json> {
     let tool = TOOLS.iter().find(|tool| tool.name == name)?;
     let call = ToolCall { folder, given, ending };
     let done = check_given(tool, given).and_then(|()| match name {
@@ -240,7 +240,7 @@ impl ToolCall<'_> {
         let file = self.folder.file(self.text("model").unwrap_or_default())?;
         let name = self.name()?.unwrap_or_default();
         let loaded = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
-        let loaded = singlet_model::load(&singlet_model::Source::new("model", loaded)).model;
+        let loaded = singlet_model::load_source(&singlet_model::Source::new("model", loaded)).model;
         if !loaded.is_some_and(|model| model.reads.iter().any(|read| read.name == name)) {
             return Err(format!("the model has no read `{name}`; writes are not run"));
         }
@@ -280,7 +280,7 @@ impl ToolCall<'_> {
             rule.code,
             rule.name,
             rule.severity.word(),
-            page(rule)
+            rule_page(rule)
         ))
     }
 
@@ -291,12 +291,14 @@ impl ToolCall<'_> {
             if record.name == word {
                 lines.push(format!("`{word}`: {}", record.doc));
             }
-            lines.extend(record.field(word).map(|field| {
+            lines.extend(record.field_named(word).map(|field| {
                 let required = if field.required { ", required" } else { "" };
                 format!("`{word}` of {}{required}: {}", record.name, field.doc)
             }));
         }
-        lines.extend(Function::named(word).map(|function| format!("`{}`: {}", function.signature, function.doc)));
+        lines.extend(
+            Function::functions_named(word).map(|function| format!("`{}`: {}", function.signature, function.doc)),
+        );
         match lines.is_empty() {
             true => Err(format!(
                 "the language has no word `{word}`; `singlet://language` has all of it"
@@ -308,12 +310,12 @@ impl ToolCall<'_> {
     fn systems(&self) -> Result<String, String> {
         let mut text = String::new();
         for path in self.folder.models() {
-            let Ok(bytes) = crate::source::read(&self.folder.path().join(&path)) else {
+            let Ok(bytes) = crate::source::read_source(&self.folder.path().join(&path)) else {
                 continue;
             };
             let source = singlet_model::Source::new("model", String::from_utf8_lossy(&bytes));
             let shown = path.display();
-            let Some(model) = singlet_model::load(&source).model else {
+            let Some(model) = singlet_model::load_source(&source).model else {
                 text.push_str(&format!("{shown}: cannot be read; `check` says why\n"));
                 continue;
             };

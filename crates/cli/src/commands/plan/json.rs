@@ -16,7 +16,7 @@ pub(crate) fn with_writes(mut plans: Json, writes: Vec<Json>) -> Json {
 }
 
 /// What a call asks: a list beside the plan of its read.
-pub(crate) fn asked(_: &Model, asked: &[(PlanRow<'_>, Preview)]) -> Json {
+pub(crate) fn asked_json(_: &Model, asked: &[(PlanRow<'_>, Preview)]) -> Json {
     let requests = asked.iter().map(|(row, preview)| {
         json!({
             "for": row.cost.parts,

@@ -14,7 +14,7 @@ use crate::table;
 const DELIVERY_UNITS_MIN: u32 = 5;
 
 /// A line for each write.
-pub(crate) fn table(model: &Model) -> String {
+pub(crate) fn writes_table(model: &Model) -> String {
     let rows = model.writes.iter().zip(write_costs(model)).map(|(write, cost)| {
         let plan = plan_write(model, write);
         vec![
@@ -25,11 +25,11 @@ pub(crate) fn table(model: &Model) -> String {
         ]
     });
     let columns = ["write", "call", "reads first", "write units"];
-    table::aligned(&columns, rows.collect())
+    table::aligned_table(&columns, rows.collect())
 }
 
 /// One write in full.
-pub(crate) fn text(model: &Model, write: &Write) -> String {
+pub(crate) fn write_in_full(model: &Model, write: &Write) -> String {
     let mut text = write_text(model, write, &plan_write(model, write));
     let cost = cost_of_write(model, write);
     let units = format!("{}: {}", units_text(&cost), cost.terms.join(", "));

@@ -12,7 +12,7 @@ use singlet_runtime::Engine;
 
 use super::Deployment;
 use crate::commands::migrate::bridge_refusal;
-use crate::model::{self, fail};
+use crate::model::{self, fail_command};
 use crate::place::Place;
 
 /// What follows the name of a system whose model is not alone yet.
@@ -30,7 +30,7 @@ pub(crate) enum Toward {
 }
 
 impl Toward {
-    pub(crate) fn goal(self) -> BridgeGoal {
+    pub(crate) fn bridge_goal(self) -> BridgeGoal {
         match self {
             Toward::Both => BridgeGoal::Both,
             Toward::New => BridgeGoal::NewAlone,
@@ -47,26 +47,28 @@ pub(super) async fn serve_both(
     toward: Toward,
 ) -> Result<Vec<System>, ExitCode> {
     if !matches!(deployment.place, Place::Folder(_)) {
-        return Err(fail(
+        return Err(fail_command(
             "one process serves two models at once only from a folder, which it has for itself\nhelp: in DynamoDB each process serves one: `singlet migrate NEW.yaml --bridge --yes` makes rows ready while \
              services of the old model run, and then `singlet serve NEW.yaml` joins them",
         ));
     }
     let Ok([new]) = <[Model; 1]>::try_from(models) else {
-        return Err(fail("`--also` is for one model: the one that takes the other's place"));
+        return Err(fail_command(
+            "`--also` is for one model: the one that takes the other's place",
+        ));
     };
     let old = model::load_sound(old, accepts_errors)?;
     let name = new.name.clone();
     let table = new.table.name.clone();
     if old.table.name != table {
         let other = &old.table.name;
-        return Err(fail(&format!(
+        return Err(fail_command(&format!(
             "`--also` is the model that wrote the rows of table `{table}`, and this one is of table `{other}`"
         )));
     }
-    let engine = |model: Model| deployment.raw_engine(model).map_err(|reason| fail(&reason));
+    let engine = |model: Model| deployment.raw_engine(model).map_err(|reason| fail_command(&reason));
     let options = MigrateOptions::default();
-    let opened = Bridge::open(engine(old)?, engine(new)?, options, crate::store::now).await;
+    let opened = Bridge::open(engine(old)?, engine(new)?, options, crate::store::now_millis).await;
     let bridge = Arc::new(opened.map_err(|error| bridge_refusal(&table, &error))?);
     let (at, next) = (format!("/{name}"), format!("/{name}{NEXT}"));
     let places: &[(BridgeSide, &str)] = match toward {
@@ -79,7 +81,7 @@ pub(super) async fn serve_both(
         let gated = bridge.served(*side).await;
         let gated = gated.map_err(|error| bridge_refusal(&table, &error))?;
         let system = deployment.system_of(gated, (*prefix).to_owned(), None);
-        let mut system = system.map_err(|reason| fail(&reason))?;
+        let mut system = system.map_err(|reason| fail_command(&reason))?;
         if *prefix == next {
             system.name = format!("{name}{NEXT}");
         }
@@ -118,9 +120,9 @@ async fn begin(bridge: &Bridge, toward: Toward, table: &str) -> Result<(), ExitC
 /// Goes to where the bridge leads; where that fails, both models serve on as far as they do.
 async fn build(bridge: Arc<Bridge>, toward: Toward, system: String) {
     tracing::info!(system, toward = ?toward, "preparing rows for both models while serving");
-    match bridge.reach(toward.goal(), &|_| {}).await {
+    match bridge.reach(toward.bridge_goal(), &|_| {}).await {
         Ok(consumed) => {
-            let units = consumed.total();
+            let units = consumed.total_units();
             let writes = units.write.get();
             match toward {
                 Toward::Both => tracing::info!(system, writes, "both models serve: `--toward new` ends the old one"),
@@ -137,7 +139,7 @@ impl Deployment {
     fn raw_engine(&self, model: Model) -> Result<Engine, String> {
         let own = self.settings.iter().filter(|(system, ..)| *system == model.name);
         let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
-        let settings = crate::store::settings(&model, &given)?;
+        let settings = crate::store::parse_settings(&model, &given)?;
         let cursor_key = self.secret.cursor_key(&model.name);
         Ok(Engine::open(
             Arc::new(model),

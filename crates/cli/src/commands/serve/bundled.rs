@@ -51,6 +51,6 @@ pub(crate) const SYSTEMS: [Bundled; 5] = [
 ];
 
 /// The system of that name.
-pub(crate) fn named(name: &str) -> Option<&'static Bundled> {
+pub(crate) fn bundled_system(name: &str) -> Option<&'static Bundled> {
     SYSTEMS.iter().find(|system| system.name == name)
 }

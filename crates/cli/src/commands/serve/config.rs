@@ -75,7 +75,7 @@ impl File {
 }
 
 /// `100/min`, `10/s`, or `off`.
-pub(crate) fn rate(text: &str) -> Result<Option<Rate>, String> {
+pub(crate) fn parse_rate(text: &str) -> Result<Option<Rate>, String> {
     let wrong = || format!("`{text}` is no rate: write `100/min`, `10/s` or `off`");
     if text == "off" {
         return Ok(None);
@@ -104,6 +104,6 @@ mod tests {
         let shown = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
         let file: File = toml::from_str(shown.unwrap_or_default()).unwrap();
         assert_eq!((file.api_keys.len(), file.settings.len()), (1, 1));
-        assert!(file.rate.is_some_and(|text| rate(&text).is_ok()));
+        assert!(file.rate.is_some_and(|text| parse_rate(&text).is_ok()));
     }
 }

@@ -13,7 +13,7 @@ use singlet_http::{ConsoleShown, Service, Surfaces, System};
 
 use super::greeting::Addresses;
 use super::sources::Source;
-use crate::commands::print;
+use crate::commands::print_text;
 
 /// What the console may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
@@ -38,7 +38,7 @@ pub(crate) struct Wanted {
 }
 
 /// Where the console is. What was said and cannot be is a mistake; where nothing was said, it is left out.
-pub(crate) fn wanted(
+pub(crate) fn wanted_console(
     mode: Option<Mode>,
     hosts: Vec<String>,
     surfaces: Surfaces,
@@ -58,7 +58,7 @@ pub(crate) fn wanted(
     };
     let taken = systems.iter().find(|system| {
         let at_root = system.prefix.is_empty();
-        let mut places = system.routes.places().iter();
+        let mut places = system.routes.route_paths().iter();
         system.prefix == "/console" || at_root && places.any(|place| place.path.starts_with("/console"))
     });
     if let Some(taken) = taken {
@@ -102,14 +102,14 @@ pub(crate) enum TextAt {
 impl TextAt {
     fn read(&self) -> Option<(String, Vec<u8>)> {
         match self {
-            TextAt::File(path) => Some((path.display().to_string(), crate::source::read(path).ok()?)),
+            TextAt::File(path) => Some((path.display().to_string(), crate::source::read_source(path).ok()?)),
             TextAt::Bundled(name, text) => Some(((*name).to_owned(), text.as_bytes().to_vec())),
         }
     }
 }
 
 /// Gives the service its console; says the link with which one person signs in. None where it is shown nowhere.
-pub(crate) fn start(
+pub(crate) fn start_console(
     wanted: &Wanted,
     service: &Arc<Service>,
     addresses: &Addresses,
@@ -122,7 +122,7 @@ pub(crate) fn start(
         read_only: wanted.read_only,
         hosts: wanted.hosts.clone(),
         announce: Box::new(move |link| {
-            print(&line(&at, link));
+            print_text(&line(&at, link));
         }),
         model_text: Box::new(move |system| texts.get(system)?.read()),
         clock: Box::new(Instant::now),

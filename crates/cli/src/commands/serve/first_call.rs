@@ -12,7 +12,7 @@ use singlet_runtime::load::entity_of_item;
 use singlet_runtime::{Attributes, Caller, Engine, Scope, Setting, put_claim, row};
 use singlet_store::ScanRequest;
 
-use crate::store::now;
+use crate::store::now_millis;
 
 /// The id of who calls, unless a model compares the id with something.
 const SOMEBODY: &str = "me";
@@ -97,7 +97,7 @@ fn owner(model: &Model, read: &Read, rows: &[KnownRow]) -> Caller {
     let fits = |(row, caller): &&(&Attributes, Caller)| {
         let scope = Scope {
             setting: &setting,
-            now: now(),
+            now: now_millis(),
             args: &nothing,
             caller,
             attributes: Some(row),
@@ -129,7 +129,7 @@ fn claim_compared(part: &Expr) -> Option<(&str, &str)> {
 
 /// A value as the claim has it: in a list, where the claim is one.
 fn claim_value(model: &Model, claim: &str, value: Value) -> Value {
-    let claim = model.callers.claim(claim);
+    let claim = model.callers.claim_named(claim);
     match claim.is_some_and(|claim| matches!(claim.ty, Type::List(..))) {
         true => Value::L(vec![value]),
         false => value,
@@ -149,7 +149,7 @@ fn candidates(model: &Model, allow: &Expr, plain: &Caller) -> Vec<Caller> {
             (ExprKind::Caller(name), _, BinaryOp::Eq) => Some((name, right.as_ref())),
             _ => None,
         };
-        let Some((name, Some(Literal::Text(word)))) = asked.map(|(name, word)| (name, word.literal())) else {
+        let Some((name, Some(Literal::Text(word)))) = asked.map(|(name, word)| (name, word.as_literal())) else {
             return;
         };
         let value = claim_value(model, name, Value::S(word.clone()));
@@ -191,7 +191,7 @@ fn admits(model: &Model, allow: &Expr, caller: &Caller) -> bool {
 fn token(model: &Model, caller: &Caller) -> Map<String, Json> {
     let mut token = Map::new();
     for (name, value) in &caller.claims {
-        match model.callers.claim(name) {
+        match model.callers.claim_named(name) {
             Some(claim) => put_claim(claim, value, &mut token),
             None => {
                 token.extend(value.as_str().map(|text| (name.clone(), Json::from(text))));

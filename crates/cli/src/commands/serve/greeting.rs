@@ -9,7 +9,7 @@ use singlet_http::{Surfaces, System};
 use super::first_call::{admitted_read, first_rows};
 use super::{Deployment, bundled};
 use crate::place::Place;
-use crate::store::now;
+use crate::store::now_millis;
 
 /// How long the tokens shown are good.
 const TOKEN_SECONDS: i64 = 30 * 24 * 3600;
@@ -32,7 +32,7 @@ impl Addresses {
 }
 
 /// What is served, where, where the data is, and a call for each system that works as it stands.
-pub(crate) async fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) -> String {
+pub(crate) async fn service_greeting(addresses: &Addresses, systems: &[System], deployment: &Deployment) -> String {
     // Credentials are shown only where nobody else can use them.
     let is_local = addresses.own.is_some_and(|address| address.ip().is_loopback())
         && !matches!(deployment.place, Place::DynamoDb { .. });
@@ -68,7 +68,7 @@ pub(crate) async fn text(addresses: &Addresses, systems: &[System], deployment: 
 
 /// A call that works as it stands, where credentials can be made here.
 async fn call(system: &System, base: &str, deployment: &Deployment) -> Option<String> {
-    let known = bundled::named(&system.name);
+    let known = bundled::bundled_system(&system.name);
     let callers = &system.model().callers;
     let (path, claims) = match known {
         Some(known) => (known.path.to_owned(), of_bundled(known)),
@@ -100,9 +100,9 @@ async fn call(system: &System, base: &str, deployment: &Deployment) -> Option<St
                 audience: callers.audience.clone(),
                 issuer: deployment.jwt.issuer.clone(),
                 claims,
-                expires: now() / 1000 + TOKEN_SECONDS,
+                expires: now_millis() / 1000 + TOKEN_SECONDS,
             };
-            format!("-H 'Authorization: Bearer {}' ", token.sign(secret).ok()?)
+            format!("-H 'Authorization: Bearer {}' ", token.sign_token(secret).ok()?)
         }
     };
     Some(format!("curl {credentials}'{base}{path}'"))

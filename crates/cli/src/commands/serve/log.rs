@@ -15,7 +15,7 @@ pub(crate) enum LogFormat {
 }
 
 /// Starts the log.
-pub(crate) fn start(format: LogFormat, level: &str) -> Result<(), String> {
+pub(crate) fn start_log(format: LogFormat, level: &str) -> Result<(), String> {
     use std::io::IsTerminal;
     let filter = EnvFilter::try_new(level).map_err(|error| format!("`{level}` is no log level: {error}"))?;
     let log = tracing_subscriber::fmt()

@@ -24,7 +24,7 @@ pub struct Wanted<'a> {
 
 /// Opens a model on a store. Its table must be as the model needs it, and know it; where it is missing it is made and, if there
 /// are rows for it, filled. A filling that broke off is taken up.
-pub async fn open(
+pub async fn open_engine(
     place: &Place,
     store: &Arc<dyn Store>,
     model: Model,
@@ -106,7 +106,7 @@ async fn is_bridged(engine: &Engine) -> bool {
 /// Takes part in whatever goes on with a table that others share.
 async fn join(engine: Engine) -> Result<Engine, (Engine, OpenError)> {
     let own = engine.on_store(Arc::clone(engine.store()));
-    let joined = TableMember::join(engine, ProcessTimes::default(), crate::store::now).await;
+    let joined = TableMember::join(engine, ProcessTimes::default(), crate::store::now_millis).await;
     let (member, served) = match joined {
         Ok(joined) => joined,
         Err(error) => return Err((own, error)),
@@ -149,7 +149,7 @@ async fn build_indexes(builder: IndexBuilder, system: String, indexes: String) {
         indexes,
         "building indexes while serving; reads that need them wait"
     );
-    match builder.build(&crate::store::now).await {
+    match builder.build_indexes(&crate::store::now_millis).await {
         Ok(built) => tracing::info!(system, indexes, rows = built.rows, "the indexes are whole"),
         Err(error) => tracing::error!(
             system,
@@ -163,8 +163,12 @@ async fn build_indexes(builder: IndexBuilder, system: String, indexes: String) {
 /// Says in the log what the model declares about its table that keeps nobody from serving: recovery, billing. A service may lack the
 /// right to ask; then nothing is said.
 async fn tell_of_table(place: &Place, engine: &Engine) {
-    let deployer = Deployer::new((engine, place.company()), DeployOptions::default(), &crate::store::now);
-    match deployer.plan().await {
+    let deployer = Deployer::new(
+        (engine, place.company()),
+        DeployOptions::default(),
+        &crate::store::now_millis,
+    );
+    match deployer.deploy_plan().await {
         Ok(plan) if plan.is_done() => {}
         Ok(plan) => tracing::warn!(
             system = engine.model().name,
@@ -188,7 +192,7 @@ struct Filling {
 impl Filling {
     /// The one that was begun and did not end, or a new one where the table is new.
     fn of(place: &Place, table: &str, is_new: bool) -> Result<Option<Self>, String> {
-        let instant = crate::store::now();
+        let instant = crate::store::now_millis();
         let Some(folder) = place.folder() else {
             return Ok(is_new.then_some(Filling { file: None, instant }));
         };
@@ -204,7 +208,7 @@ impl Filling {
             Some(text) if text.ends_with('\n') => text.trim().parse().unwrap_or(instant),
             None if !is_new => return Ok(None),
             _ => {
-                writeln!(private_file::create(&file).map_err(failed)?, "{instant}").map_err(failed)?;
+                writeln!(private_file::create_private(&file).map_err(failed)?, "{instant}").map_err(failed)?;
                 instant
             }
         };

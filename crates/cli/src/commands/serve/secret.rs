@@ -11,7 +11,7 @@ use crate::private_file::{self, Readers};
 const FILE: &str = "secret";
 
 /// The secret from a file, from the environment, or from beside the data; in that order.
-pub(crate) fn find(
+pub(crate) fn find_secret(
     file: Option<&Path>,
     given: Option<&str>,
     data: Option<&Path>,
@@ -38,7 +38,7 @@ fn read(path: &Path, readers: Readers) -> Result<Secret, String> {
 }
 
 /// Makes a secret; keeps it beside the data, for its owner alone, where there is such a place.
-pub(crate) fn create(data: Option<&Path>) -> Result<Secret, String> {
+pub(crate) fn create_secret(data: Option<&Path>) -> Result<Secret, String> {
     let text = Secret::random_text().map_err(|error| error.to_string())?;
     if let Some(folder) = data {
         let path = folder.join(FILE);

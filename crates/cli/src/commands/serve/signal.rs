@@ -7,7 +7,7 @@ use signal_hook::iterator::Signals;
 use tokio::sync::oneshot;
 
 /// Waits for the first signal to end. The second ends the process at once.
-pub(crate) fn end() -> Result<impl Future<Output = ()>, String> {
+pub(crate) fn end_signal() -> Result<impl Future<Output = ()>, String> {
     let mut signals =
         Signals::new([SIGTERM, SIGINT]).map_err(|error| format!("signals cannot be waited for: {error}"))?;
     let (first, asked) = oneshot::channel();

@@ -39,7 +39,7 @@ impl Source {
     }
 
     /// The model at the start. What is wrong with it is shown.
-    pub(crate) fn load(&self) -> Result<Model, ExitCode> {
+    pub(crate) fn load_first(&self) -> Result<Model, ExitCode> {
         match self {
             Source::File {
                 path, accepts_errors, ..
@@ -47,26 +47,26 @@ impl Source {
             // What comes with the command was checked when it was built.
             Source::Bundled(system) => {
                 let source = singlet_model::Source::new(system.name, system.model);
-                singlet_model::load(&source)
+                singlet_model::load_source(&source)
                     .model
-                    .ok_or_else(|| model::fail("this is no model"))
+                    .ok_or_else(|| model::fail_command("this is no model"))
             }
         }
     }
 
     /// The model, if it has no errors, of design rules only such as are accepted; else what `check` would show.
-    pub(crate) fn checked(&self) -> Result<Model, String> {
+    pub(crate) fn checked_model(&self) -> Result<Model, String> {
         let (name, bytes, accepts_errors) = match self {
             Source::File {
                 path, accepts_errors, ..
-            } => (path.display().to_string(), source::read(path)?, *accepts_errors),
+            } => (path.display().to_string(), source::read_source(path)?, *accepts_errors),
             Source::Bundled(system) => (system.name.to_owned(), system.model.as_bytes().to_vec(), false),
         };
-        let source = match singlet_model::decode(&name, bytes) {
+        let source = match singlet_model::decode_source(&name, bytes) {
             Ok(source) => source,
             Err(invalid) => return Err(shown(invalid.0, vec![invalid.1])),
         };
-        let loaded = singlet_model::load(&source);
+        let loaded = singlet_model::load_source(&source);
         let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
             return Err(shown(source, loaded.diagnostics.into_sorted()));
         };
@@ -78,7 +78,7 @@ impl Source {
     }
 
     /// Rows to take examples from, and to fill a new table with.
-    pub(crate) fn sample(&self) -> Result<Option<String>, String> {
+    pub(crate) fn sample_rows(&self) -> Result<Option<String>, String> {
         match self {
             Source::Bundled(system) => Ok(Some(system.sample.to_owned())),
             Source::File { path, fills, .. } => {
@@ -86,7 +86,7 @@ impl Source {
                 if !rows.exists() && !fills {
                     return Ok(None);
                 }
-                let bytes = source::read(&rows)?;
+                let bytes = source::read_source(&rows)?;
                 String::from_utf8(bytes)
                     .map(Some)
                     .map_err(|_| format!("`{}` is not UTF-8", rows.display()))
@@ -118,6 +118,6 @@ impl Source {
 
 fn shown(source: singlet_model::Source, findings: Vec<singlet_model::Diagnostic>) -> String {
     let mut report = Report::default();
-    report.add((source, findings));
-    report::text::render(&report, false, false)
+    report.add_file((source, findings));
+    report::text::render_text(&report, false, false)
 }

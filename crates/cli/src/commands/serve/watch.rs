@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 ///
 /// What a file says is compared, not when it was written: an editor writes in several steps, and a file system's clock may
 /// not tell the last of them from the first. `seen` is what was there when the models were loaded.
-pub(crate) async fn follow(
+pub(crate) async fn follow_sources(
     sources: &[Source],
     mut seen: Vec<Option<Vec<u8>>>,
     deployment: &Deployment,
@@ -34,7 +34,7 @@ pub(crate) async fn follow(
             match reload(source, name, deployment).await {
                 Ok(system) => {
                     tracing::info!(model = shown, "the changed model is served");
-                    service.replace(system);
+                    service.replace_system(system);
                 }
                 Err(reason) => tracing::error!(model = shown, "the old model is kept: {reason}"),
             }
@@ -43,7 +43,7 @@ pub(crate) async fn follow(
 }
 
 async fn reload(source: &Source, name: &str, deployment: &Deployment) -> Result<singlet_http::System, String> {
-    let model = source.checked()?;
+    let model = source.checked_model()?;
     if model.name != name {
         return Err(format!(
             "`{name}` is now called `{}`, which needs a new start",

@@ -14,7 +14,7 @@ use crate::progress;
 pub(super) type Again<'a> = dyn Fn(&Finding) -> String + 'a;
 
 /// A bar over all cases.
-pub(super) fn bar(model: &Model, only: &[String], cases: usize) -> ProgressBar {
+pub(super) fn case_bar(model: &Model, only: &[String], cases: usize) -> ProgressBar {
     let wanted = |name: &String| only.is_empty() || only.contains(name);
     let reads = model.reads.iter().filter(|read| wanted(&read.name));
     let by_hand = reads.clone().filter(|read| read.using.is_some()).count();
@@ -42,10 +42,10 @@ pub(super) fn as_text(name: &str, report: &Report, seed: u64, again: &Again<'_>)
         shown.push_str(&format!("{word}  {title:width$}  {said}\n"));
     }
     shown.push('\n');
-    for finding in report.findings() {
+    for finding in report.all_findings() {
         shown.push_str(&format!("{finding}  again\n    {}\n\n", again(finding)));
     }
-    let found = report.findings().count();
+    let found = report.all_findings().count();
     let verdict = match found {
         0 => "nothing found".to_owned(),
         count => format!("{count} found"),
@@ -53,7 +53,7 @@ pub(super) fn as_text(name: &str, report: &Report, seed: u64, again: &Again<'_>)
     let operations = counted(report.operations.len(), "operation");
     shown.push_str(&format!(
         "{name}: {} of {operations}, seed {seed}: {verdict}\n",
-        counted(report.cases(), "case")
+        counted(report.case_count(), "case")
     ));
     shown
 }
@@ -92,8 +92,8 @@ pub(super) fn as_json(report: &Report, seed: u64, again: &Again<'_>) -> Json {
     });
     json!({
         "seed": seed,
-        "cases": report.cases(),
-        "passed": report.findings().next().is_none(),
+        "cases": report.case_count(),
+        "passed": report.all_findings().next().is_none(),
         "operations": operations.collect::<Vec<_>>(),
     })
 }

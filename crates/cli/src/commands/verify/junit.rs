@@ -5,19 +5,27 @@ use singlet_verify::probe::Report;
 
 use super::Scenarios;
 use super::drawn::Again;
-use super::played::snippet;
+use super::played::finding_snippet;
 
 /// One suite of scenarios, one of drawn cases.
-pub(super) fn suites(name: &str, scenarios: Option<&Scenarios>, report: Option<&Report>, again: &Again<'_>) -> String {
+pub(super) fn junit_suites(
+    name: &str,
+    scenarios: Option<&Scenarios>,
+    report: Option<&Report>,
+    again: &Again<'_>,
+) -> String {
     let mut suites = Vec::new();
     if let Some((source, outcome)) = scenarios {
         let mut cases: Vec<Case> = Vec::new();
         for played in &outcome.played {
-            let differences = played.differences.iter().map(|finding| snippet(source, finding));
+            let differences = played
+                .differences
+                .iter()
+                .map(|finding| finding_snippet(source, finding));
             cases.push(Case::new(&played.name, differences.collect::<String>()));
         }
         for finding in &outcome.findings {
-            cases.push(Case::new("unreachable", snippet(source, finding)));
+            cases.push(Case::new("unreachable", finding_snippet(source, finding)));
         }
         suites.push(suite(&format!("{name} scenarios"), &cases));
     }
@@ -37,10 +45,10 @@ pub(super) fn suites(name: &str, scenarios: Option<&Scenarios>, report: Option<&
 }
 
 /// A file of scenarios that cannot be played.
-pub(super) fn mistakes(source: &Source, findings: &[Diagnostic]) -> String {
+pub(super) fn junit_mistakes(source: &Source, findings: &[Diagnostic]) -> String {
     let cases: Vec<Case> = findings
         .iter()
-        .map(|finding| Case::new(source.name(), snippet(source, finding)))
+        .map(|finding| Case::new(source.name(), finding_snippet(source, finding)))
         .collect();
     document(&[suite(source.name(), &cases)])
 }

@@ -5,7 +5,7 @@ use singlet_model::{Diagnostic, Source};
 use singlet_scenario::{Outcome, Played, Target};
 
 use super::counted;
-use crate::report::{place, text};
+use crate::report::{finding_place, text};
 
 /// As text, without what differs elsewhere.
 pub(super) fn as_text(name: &str, source: &Source, outcome: &Outcome) -> String {
@@ -23,11 +23,11 @@ pub(super) fn as_text(name: &str, source: &Source, outcome: &Outcome) -> String 
     shown.push('\n');
     let differences = outcome.played.iter().flat_map(|played| &played.differences);
     for finding in differences.chain(&outcome.findings) {
-        shown.push_str(&snippet(source, finding));
+        shown.push_str(&finding_snippet(source, finding));
     }
     let missing: Vec<String> = outcome
         .coverage
-        .missing()
+        .missing_targets()
         .map(|target| format!("  {target}\n"))
         .collect();
     if !missing.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn as_text(name: &str, source: &Source, outcome: &Outcome) -> String 
 }
 
 fn kinds(outcome: &Outcome) -> [(&'static str, (usize, usize)); 4] {
-    let count = |kind: fn(&Target) -> bool| outcome.coverage.counts(kind);
+    let count = |kind: fn(&Target) -> bool| outcome.coverage.target_counts(kind);
     [
         ("operations", count(|target| matches!(target, Target::Operation(_)))),
         ("statuses", count(|target| matches!(target, Target::Status { .. }))),
@@ -77,11 +77,11 @@ pub(super) fn as_json(source: &Source, outcome: &Outcome) -> Vec<(&'static str, 
         let differences: Vec<Json> = played
             .differences
             .iter()
-            .map(|finding| located(source, finding))
+            .map(|finding| located_finding(source, finding))
             .collect();
         json!({
             "name": played.name,
-            "line": source.position(played.span.start).line,
+            "line": source.position_at(played.span.start).line,
             "passed": played.differences.is_empty(),
             "calls": played.calls,
             "differences": differences,
@@ -91,9 +91,9 @@ pub(super) fn as_json(source: &Source, outcome: &Outcome) -> Vec<(&'static str, 
     let findings: Vec<Json> = outcome
         .findings
         .iter()
-        .map(|finding| located(source, finding))
+        .map(|finding| located_finding(source, finding))
         .collect();
-    let missing: Vec<String> = outcome.coverage.missing().map(Target::to_string).collect();
+    let missing: Vec<String> = outcome.coverage.missing_targets().map(Target::to_string).collect();
     let mut coverage = serde_json::Map::new();
     for (kind, (reached, there)) in kinds(outcome) {
         coverage.insert(kind.to_owned(), json!({"reached": reached, "of": there}));
@@ -108,13 +108,13 @@ pub(super) fn as_json(source: &Source, outcome: &Outcome) -> Vec<(&'static str, 
 }
 
 /// Whether every answer is as written.
-pub(super) fn passed(outcome: &Outcome) -> bool {
+pub(super) fn is_passed(outcome: &Outcome) -> bool {
     outcome.findings.is_empty() && outcome.played.iter().all(|played| played.differences.is_empty())
 }
 
 /// A finding with its place.
-pub(super) fn located(source: &Source, finding: &Diagnostic) -> Json {
-    let (start, _) = place(source, finding);
+pub(super) fn located_finding(source: &Source, finding: &Diagnostic) -> Json {
+    let (start, _) = finding_place(source, finding);
     json!({
         "code": finding.rule.code,
         "message": finding.message,
@@ -126,8 +126,8 @@ pub(super) fn located(source: &Source, finding: &Diagnostic) -> Json {
 }
 
 /// A finding with the lines that it is about.
-pub(super) fn snippet(source: &Source, finding: &Diagnostic) -> String {
-    let mut shown = text::finding(source, finding);
+pub(super) fn finding_snippet(source: &Source, finding: &Diagnostic) -> String {
+    let mut shown = text::finding_text(source, finding);
     shown.push_str("\n\n");
     shown
 }

@@ -15,10 +15,10 @@ use singlet_verify::probe;
 const REFUSED: u16 = 409;
 
 /// A file of scenarios, valid as it is.
-pub(super) fn text(model: &Model, outcome: &Outcome) -> String {
+pub(super) fn skeleton_text(model: &Model, outcome: &Outcome) -> String {
     let mut names: BTreeMap<String, Json> = BTreeMap::new();
     let mut scenarios = String::new();
-    for target in outcome.coverage.missing() {
+    for target in outcome.coverage.missing_targets() {
         let Some(step) = step(model, target, &mut names) else {
             continue;
         };

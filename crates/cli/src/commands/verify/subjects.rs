@@ -72,12 +72,15 @@ impl<'a> Subjects<'a> {
             Place::Memory | Place::Folder(_) => Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?),
         };
         let opened = Subject::open(Arc::new(model), store, self.settings.clone()).await;
-        opened.map_err(|error| self.place.failed(&error))
+        opened.map_err(|error| self.place.failed_here(&error))
     }
 
     /// A name that no table has. It is written down before the table is made, so that it is removed whatever happens.
     async fn prepare(&self, model: &mut Model, store: &dyn Store) -> Result<(), String> {
-        let there = store.list_tables().await.map_err(|error| self.place.failed(&error))?;
+        let there = store
+            .list_tables()
+            .await
+            .map_err(|error| self.place.failed_here(&error))?;
         let suffix = format!(
             "{MADE_FOR_IT}{:016x}",
             std::hash::RandomState::new().build_hasher().finish()
@@ -116,7 +119,10 @@ impl<'a> Subjects<'a> {
 
     async fn remove(&self, made: &[String]) -> Result<(), String> {
         let store = self.place.open().await?;
-        let there = store.list_tables().await.map_err(|error| self.place.failed(&error))?;
+        let there = store
+            .list_tables()
+            .await
+            .map_err(|error| self.place.failed_here(&error))?;
         let mut failed: Vec<String> = Vec::new();
         for name in made.iter().filter(|name| there.contains(name)) {
             if let Err(error) = store.delete_table(name).await {
@@ -132,9 +138,9 @@ impl<'a> Subjects<'a> {
 
 /// The model anew: each table has a name of its own.
 fn load(path: &Path) -> Result<Model, String> {
-    let bytes = source::read(&PathBuf::from(path))?;
-    let source = singlet_model::decode(&path.display().to_string(), bytes);
+    let bytes = source::read_source(&PathBuf::from(path))?;
+    let source = singlet_model::decode_source(&path.display().to_string(), bytes);
     let source = source.map_err(|_| format!("`{}` has changed", path.display()))?;
-    let model = singlet_model::load(&source).model;
+    let model = singlet_model::load_source(&source).model;
     model.ok_or_else(|| format!("`{}` has changed", path.display()))
 }

@@ -1,6 +1,6 @@
 //! Whether different values of one entity can have the same keys.
 
-use super::collision::{Verdict, part_texts, steps_to_begin, verified};
+use super::collision::{Verdict, part_texts, steps_to_begin, verified_witness};
 use super::effort::Effort;
 use super::equation::{Equation, KeyPiece, Side};
 use super::solver::{Words, assign_words, equation_groups, trial_alphabet, unknown_counts};
@@ -21,25 +21,25 @@ use std::collections::{BTreeSet, HashMap};
 ///
 /// The answer is exact unless a variable with such a neighbour occurs elsewhere too; then values are
 /// tried, and [`Verdict::Undecided`] says that none was found among too many.
-pub fn ambiguity(templates: &[Template]) -> Verdict {
-    decide_ambiguity(templates, &Effort::of_one_decision())
+pub fn decide_ambiguity(templates: &[Template]) -> Verdict {
+    ambiguity_by(templates, &Effort::of_one_decision())
 }
 
-/// [`ambiguity`], with the steps that are left of an effort that several decisions share.
+/// [`decide_ambiguity`], with the steps that are left of an effort that several decisions share.
 pub fn ambiguity_within(templates: &[Template], effort: &Effort) -> Verdict {
-    effort.decide(|effort| decide_ambiguity(templates, effort))
+    effort.decide_within(|effort| ambiguity_by(templates, effort))
 }
 
-fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
+fn ambiguity_by(templates: &[Template], effort: &Effort) -> Verdict {
     if templates.iter().all(Template::has_clear_borders) {
         return Verdict::Never;
     }
-    if !effort.take(2 * steps_to_begin(templates)) {
+    if !effort.take_steps(2 * steps_to_begin(templates)) {
         return Verdict::Undecided;
     }
     let (mut system, left, right) = EquationSystem::new(templates, templates, effort);
-    if system.simplify().is_err() {
-        return Verdict::never(effort);
+    if system.simplify_equations().is_err() {
+        return Verdict::never_unless_cut(effort);
     }
     let mut undecided = false;
     for component in equation_groups(system.equations()) {
@@ -48,7 +48,7 @@ fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
                 let words = completed(&system, &left, one).zip(completed(&system, &right, two));
                 let witness = words.and_then(|(one, two)| {
                     let (one, two) = ((templates, &left, &one), (templates, &right, &two));
-                    verified(one, two).filter(|_| part_texts(one) != part_texts(two))
+                    verified_witness(one, two).filter(|_| part_texts(one) != part_texts(two))
                 });
                 return witness.map_or(Verdict::Undecided, Verdict::Found);
             }
@@ -59,7 +59,7 @@ fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
     if undecided {
         Verdict::Undecided
     } else {
-        Verdict::never(effort)
+        Verdict::never_unless_cut(effort)
     }
 }
 
@@ -69,7 +69,10 @@ fn divergent(system: &EquationSystem<'_>, equations: &[Equation<'_>]) -> SearchO
         && unknown_counts(equations).values().all(|count| *count == 1)
         && equation.left.len() == equation.right.len()
     {
-        let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
+        let (left, right) = (
+            system.chain_languages(&equation.left),
+            system.chain_languages(&equation.right),
+        );
         let tracks = [Track::new(left.clone()), Track::new(right)];
         return shortest_divergent(&tracks, system.effort).and_then(|text| {
             let cuts = split_text(&left, &text, 2);
@@ -128,13 +131,14 @@ fn combinations(system: &EquationSystem<'_>, unknowns: &BTreeSet<usize>, alphabe
         // Each combination is copied once for every unknown.
         if !system
             .effort
-            .take(COMBINATIONS_MAX.min(combinations.len()) * combinations.first().map_or(1, Words::len).max(1))
+            .take_steps(COMBINATIONS_MAX.min(combinations.len()) * combinations.first().map_or(1, Words::len).max(1))
         {
             return (combinations, false);
         }
-        let (words, whole) = system
-            .source(*unknown)
-            .enumerate(WORDS_PER_UNKNOWN_MAX, alphabet, system.effort);
+        let (words, whole) =
+            system
+                .word_source(*unknown)
+                .enumerate_words(WORDS_PER_UNKNOWN_MAX, alphabet, system.effort);
         complete &= whole && combinations.len().saturating_mul(words.len()) <= COMBINATIONS_MAX;
         let longer = combinations.iter().flat_map(|combination| {
             words.iter().map(|word| {
@@ -159,7 +163,7 @@ fn unknowns_of<'e, 'a: 'e>(sides: impl Iterator<Item = &'e Side<'a>>) -> BTreeSe
 fn side_texts(side: &Side<'_>, words: &Words) -> Option<Vec<String>> {
     let text = |piece: &KeyPiece<'_>| match piece {
         KeyPiece::Text(text) => Some(text.clone()),
-        KeyPiece::Unknown(occurrence) => occurrence.encoding.encode(words.get(&occurrence.unknown)?),
+        KeyPiece::Unknown(occurrence) => occurrence.encoding.encode_word(words.get(&occurrence.unknown)?),
     };
     side.iter().map(text).collect()
 }
@@ -184,10 +188,10 @@ fn copied(equations: &[Equation<'_>], words: &Words) -> Words {
 fn completed(system: &EquationSystem<'_>, unknowns: &Unknowns<'_>, words: Words) -> Option<Words> {
     let all = unknowns.by_part.iter().flatten().flatten();
     let word = |unknown: &usize| {
-        let root = system.root(*unknown);
+        let root = system.root_of(*unknown);
         let word = match words.get(&root) {
             Some(word) => word.clone(),
-            None => match system.source(root).sample(system.effort) {
+            None => match system.word_source(root).sample_word(system.effort) {
                 SearchOutcome::Found(word) => word,
                 SearchOutcome::Never | SearchOutcome::Undecided => return None,
             },
@@ -207,11 +211,11 @@ mod tests {
     }
 
     fn ambiguous(templates: &[Template]) -> Option<crate::key::Witness> {
-        ambiguity(templates).witness()
+        decide_ambiguity(templates).witness()
     }
 
     fn some(name: &str) -> Part {
-        Part::variable(name, Domain::text(1, Some(50)))
+        Part::bare_variable(name, Domain::text(1, Some(50)))
     }
 
     fn raw(name: &str) -> Part {
@@ -221,9 +225,9 @@ mod tests {
     #[test]
     fn delimited_parts_are_clear() {
         let key = template(vec![Part::text("A#"), some("a"), Part::text("#"), some("b")]);
-        assert_eq!(ambiguity(&[key]), Verdict::Never);
-        let key = template(vec![Part::variable("d", Domain::Date), some("a")]);
-        assert_eq!(ambiguity(&[key]), Verdict::Never);
+        assert_eq!(decide_ambiguity(&[key]), Verdict::Never);
+        let key = template(vec![Part::bare_variable("d", Domain::Date), some("a")]);
+        assert_eq!(decide_ambiguity(&[key]), Verdict::Never);
     }
 
     #[test]
@@ -240,20 +244,23 @@ mod tests {
         let witness = ambiguous(&[template(vec![raw("a"), Part::text("#"), raw("b")])]).unwrap();
         assert_eq!(witness.keys[0].matches('#').count(), 2);
         let clear = template(vec![raw("a"), Part::text("#"), some("b")]);
-        assert_eq!(ambiguity(&[clear]), Verdict::Never);
+        assert_eq!(decide_ambiguity(&[clear]), Verdict::Never);
     }
 
     #[test]
     fn neighbours_of_different_characters_are_clear() {
-        let letters = Part::variable("a", Domain::pattern("[a-z]+").unwrap());
-        let digits = Part::variable("b", Domain::pattern("[0-9]+").unwrap());
-        assert_eq!(ambiguity(&[template(vec![letters, digits])]), Verdict::Never);
+        let letters = Part::bare_variable("a", Domain::from_pattern("[a-z]+").unwrap());
+        let digits = Part::bare_variable("b", Domain::from_pattern("[0-9]+").unwrap());
+        assert_eq!(decide_ambiguity(&[template(vec![letters, digits])]), Verdict::Never);
     }
 
     #[test]
     fn a_value_known_from_another_attribute_settles_a_border() {
         let both = template(vec![some("a"), some("b")]);
-        assert_eq!(ambiguity(&[both.clone(), template(vec![some("a")])]), Verdict::Never);
+        assert_eq!(
+            decide_ambiguity(&[both.clone(), template(vec![some("a")])]),
+            Verdict::Never
+        );
         let witness = ambiguous(&[both, template(vec![some("c")])]).unwrap();
         assert_eq!(
             witness.left.iter().find(|(name, _)| name == "c"),
@@ -266,7 +273,7 @@ mod tests {
         let day = Part::Variable(Variable::new("t", Form::Day, Domain::Time));
         let lower = |name| Part::Variable(Variable::new(name, Form::Lower, Domain::text(1, None)));
         assert_eq!(
-            ambiguity(&[template(vec![day, Part::text("#"), lower("x")])]),
+            decide_ambiguity(&[template(vec![day, Part::text("#"), lower("x")])]),
             Verdict::Never
         );
         assert!(ambiguous(&[template(vec![lower("x"), lower("y")])]).is_some());
@@ -274,7 +281,7 @@ mod tests {
 
     #[test]
     fn repeated_variables_are_tried() {
-        let word = |name| Part::variable(name, Domain::pattern("[ab]{1,2}").unwrap());
+        let word = |name| Part::bare_variable(name, Domain::from_pattern("[ab]{1,2}").unwrap());
         let crossed = template(vec![word("a"), word("b"), Part::text("#"), word("b"), word("a")]);
         let plain = template(vec![word("a"), word("b"), Part::text("#"), word("a"), word("b")]);
         assert!(ambiguous(&[plain]).is_some());

@@ -32,7 +32,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// That nothing was found is a proof only if everything was looked at.
-    pub(crate) fn never(effort: &Effort) -> Self {
+    pub(crate) fn never_unless_cut(effort: &Effort) -> Self {
         if effort.has_given_up() {
             Self::Undecided
         } else {
@@ -65,7 +65,7 @@ impl Verdict {
 ///
 /// let template = |parts| Template::new(parts, Delimiter::default());
 /// let orders = template(vec![Part::text("ORDER"), Part::Anything])?;
-/// let items = template(vec![Part::text("ORDERITEM#"), Part::variable("id", Domain::Ulid)])?;
+/// let items = template(vec![Part::text("ORDERITEM#"), Part::bare_variable("id", Domain::Ulid)])?;
 /// let witness = collide(&[orders], &[items.clone()]).expect("`ORDER` reaches order items");
 /// assert!(witness.keys[0].starts_with("ORDERITEM#"));
 ///
@@ -73,37 +73,37 @@ impl Verdict {
 /// assert_eq!(collide(&[orders], &[items]), None);
 /// # Ok::<(), singlet_item::key::TemplateError>(())
 /// ```
-pub fn collision(left: &[Template], right: &[Template]) -> Verdict {
-    decide_collision(left, right, &Effort::of_one_decision())
+pub fn decide_collision(left: &[Template], right: &[Template]) -> Verdict {
+    collision_by(left, right, &Effort::of_one_decision())
 }
 
-/// [`collision`], with the steps that are left of an effort that several decisions share.
+/// [`decide_collision`], with the steps that are left of an effort that several decisions share.
 pub fn collision_within(left: &[Template], right: &[Template], effort: &Effort) -> Verdict {
-    effort.decide(|effort| decide_collision(left, right, effort))
+    effort.decide_within(|effort| collision_by(left, right, effort))
 }
 
-fn decide_collision(left: &[Template], right: &[Template], effort: &Effort) -> Verdict {
+fn collision_by(left: &[Template], right: &[Template], effort: &Effort) -> Verdict {
     if left.len() != right.len() || left.iter().zip(right).any(|(left, right)| differ_at_sight(left, right)) {
         return Verdict::Never;
     }
-    if !effort.take(steps_to_begin(left) + steps_to_begin(right)) {
+    if !effort.take_steps(steps_to_begin(left) + steps_to_begin(right)) {
         return Verdict::Undecided;
     }
     let (system, left_unknowns, right_unknowns) = EquationSystem::new(left, right, effort);
     let wanted = system.unknowns();
     match solve_system(system, wanted) {
-        SearchOutcome::Never => Verdict::never(effort),
+        SearchOutcome::Never => Verdict::never_unless_cut(effort),
         SearchOutcome::Undecided => Verdict::Undecided,
         SearchOutcome::Found(words) => {
-            let verified = verified((left, &left_unknowns, &words), (right, &right_unknowns, &words));
+            let verified = verified_witness((left, &left_unknowns, &words), (right, &right_unknowns, &words));
             verified.map_or(Verdict::Undecided, Verdict::Found)
         }
     }
 }
 
-/// Values that make the keys of two entities equal, if [`collision`] finds any.
-pub fn collide(left: &[Template], right: &[Template]) -> Option<Witness> {
-    collision(left, right).witness()
+/// Values that make the keys of two entities equal, if [`decide_collision`] finds any.
+pub fn colliding_values(left: &[Template], right: &[Template]) -> Option<Witness> {
+    decide_collision(left, right).witness()
 }
 
 /// How many steps it takes to write a key's equation down: lists of words are copied.
@@ -121,7 +121,7 @@ pub(crate) fn steps_to_begin(templates: &[Template]) -> usize {
 pub(crate) type Assigned<'a, 'w> = (&'a [Template], &'w Unknowns<'a>, &'w Words);
 
 /// The witness that words make, if both sides do have the same keys.
-pub(crate) fn verified(left: Assigned<'_, '_>, right: Assigned<'_, '_>) -> Option<Witness> {
+pub(crate) fn verified_witness(left: Assigned<'_, '_>, right: Assigned<'_, '_>) -> Option<Witness> {
     let keys: Vec<String> = part_texts(left)?.iter().map(|texts| texts.concat()).collect();
     let others: Vec<String> = part_texts(right)?.iter().map(|texts| texts.concat()).collect();
     (keys == others).then(|| Witness {
@@ -144,7 +144,7 @@ pub(crate) fn part_texts((templates, unknowns, words): Assigned<'_, '_>) -> Opti
                 Part::Anything => word.cloned(),
                 Part::Variable(variable) if template.key_type() == KeyType::S => {
                     let value = variable.domain.value(word?)?;
-                    variable.encode(&value, template.delimiter()).ok()
+                    variable.encode_value(&value, template.delimiter()).ok()
                 }
                 Part::Variable(variable) => {
                     let value = variable.domain.value(word?)?;
@@ -160,7 +160,7 @@ pub(crate) fn part_texts((templates, unknowns, words): Assigned<'_, '_>) -> Opti
 /// The variables by name, in order of appearance.
 fn named((templates, unknowns, words): Assigned<'_, '_>) -> Vec<(String, String)> {
     let mut named: Vec<(String, String)> = Vec::new();
-    for variable in templates.iter().flat_map(Template::variables) {
+    for variable in templates.iter().flat_map(Template::variable_parts) {
         let word = unknowns
             .variables
             .get(variable.name.as_str())
@@ -235,7 +235,7 @@ mod tests {
 
     fn variable_part(text: &str, domain: Domain) -> Part {
         let Some((function, name)) = text.trim_end_matches(')').split_once('(') else {
-            return Part::variable(text, domain);
+            return Part::bare_variable(text, domain);
         };
         let form = match function {
             "ordered" => Form::Ordered,
@@ -245,8 +245,8 @@ mod tests {
             "plain" => Form::Plain,
             "day" => Form::Day,
             "month" => Form::Month,
-            "rank" => Form::rank(&domain).unwrap(),
-            "desc" => Form::of(&domain).descending(),
+            "rank" => Form::rank_form(&domain).unwrap(),
+            "desc" => Form::of(&domain).descending_form(),
             "whole" => Form::Whole,
             other => panic!("no form {other}"),
         };
@@ -261,18 +261,18 @@ mod tests {
             "time" => Domain::Time,
             "ulid" => Domain::Ulid,
             "uuid" => Domain::Uuid,
-            "int" => Domain::integer(None, None),
-            "digit" => Domain::integer(Some(0), Some(9)),
-            "hundred" => Domain::integer(Some(0), Some(100)),
+            "int" => Domain::integer_range(None, None),
+            "digit" => Domain::integer_range(Some(0), Some(9)),
+            "hundred" => Domain::integer_range(Some(0), Some(100)),
             "status" => Domain::one_of(["pending", "active", "done"]),
-            pattern => Domain::pattern(pattern.trim_matches('/')).unwrap(),
+            pattern => Domain::from_pattern(pattern.trim_matches('/')).unwrap(),
         }
     }
 
     fn decide(left: &[&str], right: &[&str]) -> Verdict {
         let side = |texts: &[&str]| texts.iter().map(|text| parse(text)).collect::<Vec<_>>();
-        let verdict = collision(&side(left), &side(right));
-        let mirrored = collision(&side(right), &side(left));
+        let verdict = decide_collision(&side(left), &side(right));
+        let mirrored = decide_collision(&side(right), &side(left));
         let kind = std::mem::discriminant(&verdict);
         assert_eq!(kind, std::mem::discriminant(&mirrored), "collision is symmetric");
         verdict
@@ -446,9 +446,12 @@ mod tests {
         never(&["{whole(n):digit}"], &["{s:digit}"]);
         assert_eq!(found(&["{whole(n):int}"], &["{whole(m):hundred}"]).keys, ["1"]);
         let constant = |number: i64| [template(vec![Part::Number(Number::from(number))])];
-        assert!(collide(&constant(5), &[parse("{whole(n):digit}")]).is_some());
-        assert_eq!(collision(&constant(50), &[parse("{whole(n):digit}")]), Verdict::Never);
-        assert_eq!(collision(&constant(5), &[parse("5")]), Verdict::Never);
+        assert!(colliding_values(&constant(5), &[parse("{whole(n):digit}")]).is_some());
+        assert_eq!(
+            decide_collision(&constant(50), &[parse("{whole(n):digit}")]),
+            Verdict::Never
+        );
+        assert_eq!(decide_collision(&constant(5), &[parse("5")]), Verdict::Never);
         let binary = |min_bytes, max_bytes| {
             let domain = Domain::Binary {
                 min_bytes,
@@ -456,16 +459,16 @@ mod tests {
             };
             [template(vec![Part::Variable(Variable::new("b", Form::Whole, domain))])]
         };
-        assert!(collide(&binary(1, 4), &binary(4, 9)).is_some());
-        assert_eq!(collision(&binary(1, 4), &binary(5, 9)), Verdict::Never);
+        assert!(colliding_values(&binary(1, 4), &binary(4, 9)).is_some());
+        assert_eq!(decide_collision(&binary(1, 4), &binary(5, 9)), Verdict::Never);
     }
 
     #[test]
     fn different_delimiters_are_compared_as_text() {
         let piped = |parts| [Template::new(parts, Delimiter::new('|').unwrap()).unwrap()];
-        let left = piped(vec![Part::text("A#"), Part::variable("x", Domain::text(1, None))]);
-        assert!(collide(&left, &[parse("A#{x:name}#{y:name}")]).is_some());
-        assert_eq!(collision(&left, &[parse("A|{x:name}")]), Verdict::Never);
+        let left = piped(vec![Part::text("A#"), Part::bare_variable("x", Domain::text(1, None))]);
+        assert!(colliding_values(&left, &[parse("A#{x:name}#{y:name}")]).is_some());
+        assert_eq!(decide_collision(&left, &[parse("A|{x:name}")]), Verdict::Never);
     }
 
     #[test]

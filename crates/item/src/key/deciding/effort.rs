@@ -31,7 +31,7 @@ impl Effort {
     }
 
     /// Takes steps; false where there are not so many, and then none is left.
-    pub fn take(&self, steps: usize) -> bool {
+    pub fn take_steps(&self, steps: usize) -> bool {
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
         match self.left.get().checked_sub(steps) {
             Some(left) => {
@@ -57,12 +57,12 @@ impl Effort {
     }
 
     /// Runs a decision with at most the steps of one, which are taken from here.
-    pub(crate) fn decide<T>(&self, decision: impl FnOnce(&Effort) -> T) -> T {
-        self.share(Self::DECISION_STEPS_MAX, decision)
+    pub(crate) fn decide_within<T>(&self, decision: impl FnOnce(&Effort) -> T) -> T {
+        self.share_steps(Self::DECISION_STEPS_MAX, decision)
     }
 
     /// Runs something with at most so many steps, which are taken from here.
-    pub(crate) fn share<T>(&self, steps_max: u64, work: impl FnOnce(&Effort) -> T) -> T {
+    pub(crate) fn share_steps<T>(&self, steps_max: u64, work: impl FnOnce(&Effort) -> T) -> T {
         let given = self.left.get().min(steps_max);
         let own = Self::new(given);
         let done = work(&own);
@@ -79,17 +79,17 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_taken() {
         let effort = Effort::new(3);
-        assert!(effort.take(1) && effort.take(2) && effort.is_spent() && !effort.has_given_up());
-        assert!(!effort.take(1) && effort.has_given_up());
+        assert!(effort.take_steps(1) && effort.take_steps(2) && effort.is_spent() && !effort.has_given_up());
+        assert!(!effort.take_steps(1) && effort.has_given_up());
         let effort = Effort::new(2);
-        assert!(!effort.take(3) && effort.is_spent() && effort.has_given_up());
+        assert!(!effort.take_steps(3) && effort.is_spent() && effort.has_given_up());
     }
 
     #[test]
     fn a_decision_takes_its_share_and_no_more() {
         let effort = Effort::new(Effort::DECISION_STEPS_MAX + 5);
-        assert!(!effort.decide(|own| own.take(usize::MAX)));
+        assert!(!effort.decide_within(|own| own.take_steps(usize::MAX)));
         assert!(!effort.has_given_up() && !effort.is_spent());
-        assert!(effort.decide(|own| own.take(5)) && effort.is_spent());
+        assert!(effort.decide_within(|own| own.take_steps(5)) && effort.is_spent());
     }
 }

@@ -62,7 +62,7 @@ impl UnknownOccurrence<'_> {
                 escaping: Escaping::Delimiter(own) | Escaping::Ordered(own),
                 ..
             }) => *own == delimiter,
-            Encoding::Map(_) | Encoding::Truncated { .. } => !self.domain.mentions(character),
+            Encoding::Map(_) | Encoding::Truncated { .. } => !self.domain.mentions_character(character),
             Encoding::Padded { fraction_digits, .. } => *fraction_digits == 0 || character != '.',
             Encoding::Plain => character != '.' && character != '-',
             Encoding::Rank { .. } => true,
@@ -116,7 +116,7 @@ pub(crate) enum SideEnd {
 impl<'a> Equation<'a> {
     /// Removes from one end what is literally the same on both sides: text, or the same unknown in
     /// the same encoding.
-    pub(crate) fn strip(&mut self, end: SideEnd) -> Result<(), Contradiction> {
+    pub(crate) fn strip_end(&mut self, end: SideEnd) -> Result<(), Contradiction> {
         loop {
             let pair = match end {
                 SideEnd::Front => (self.left.front_mut(), self.right.front_mut()),

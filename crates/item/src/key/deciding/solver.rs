@@ -30,7 +30,9 @@ pub(crate) fn solve_system(
 pub(crate) fn equation_groups<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equation<'a>>> {
     let mut components: Vec<(BTreeSet<usize>, Vec<Equation<'a>>)> = Vec::new();
     for equation in equations {
-        let mut unknowns: BTreeSet<usize> = occurrences(equation).map(|occurrence| occurrence.unknown).collect();
+        let mut unknowns: BTreeSet<usize> = unknown_occurrences(equation)
+            .map(|occurrence| occurrence.unknown)
+            .collect();
         let mut members = vec![equation.clone()];
         components.retain_mut(|(others, equations)| {
             let apart = others.is_disjoint(&unknowns);
@@ -46,7 +48,9 @@ pub(crate) fn equation_groups<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equatio
 }
 
 /// Every occurrence of an unknown in an equation.
-pub(crate) fn occurrences<'e, 'a>(equation: &'e Equation<'a>) -> impl Iterator<Item = &'e UnknownOccurrence<'a>> {
+pub(crate) fn unknown_occurrences<'e, 'a>(
+    equation: &'e Equation<'a>,
+) -> impl Iterator<Item = &'e UnknownOccurrence<'a>> {
     equation
         .left
         .iter()
@@ -60,7 +64,7 @@ pub(crate) fn occurrences<'e, 'a>(equation: &'e Equation<'a>) -> impl Iterator<I
 /// How often each unknown occurs.
 pub(crate) fn unknown_counts(equations: &[Equation<'_>]) -> BTreeMap<usize, usize> {
     let mut counts = BTreeMap::new();
-    for occurrence in equations.iter().flat_map(occurrences) {
+    for occurrence in equations.iter().flat_map(unknown_occurrences) {
         *counts.entry(occurrence.unknown).or_default() += 1;
     }
     counts
@@ -111,7 +115,7 @@ fn solve_within(
     wanted: impl IntoIterator<Item = usize>,
     budget: &mut Budget,
 ) -> SearchOutcome<Words> {
-    if system.simplify().is_err() {
+    if system.simplify_equations().is_err() {
         return SearchOutcome::Never;
     }
     let mut words = Words::new();
@@ -125,10 +129,10 @@ fn solve_within(
     }
     let mut answer = Words::new();
     for unknown in wanted {
-        let root = system.root(unknown);
+        let root = system.root_of(unknown);
         let word = match words.get(&root) {
             Some(word) => SearchOutcome::Found(word.clone()),
-            None => system.source(root).sample(system.effort),
+            None => system.word_source(root).sample_word(system.effort),
         };
         match word {
             SearchOutcome::Found(word) => {
@@ -165,7 +169,10 @@ fn solve_component<'a>(
 
 /// One equation in which every unknown occurs once: the two sides are independent of each other.
 fn solve_single(system: &EquationSystem<'_>, equation: &Equation<'_>) -> SearchOutcome<Words> {
-    let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
+    let (left, right) = (
+        system.chain_languages(&equation.left),
+        system.chain_languages(&equation.right),
+    );
     let nice = nice_text(system, &equation.left, &right).or_else(|| nice_text(system, &equation.right, &left));
     let text = match nice {
         Some(text) => SearchOutcome::Found(text),
@@ -186,12 +193,12 @@ fn nice_text(system: &EquationSystem<'_>, side: &Side<'_>, other: &[KeyLanguage]
     let (Some(KeyPiece::Unknown(occurrence)), 1) = (side.front(), side.len()) else {
         return None;
     };
-    let SearchOutcome::Found(word) = system.source(occurrence.unknown).sample(system.effort) else {
+    let SearchOutcome::Found(word) = system.word_source(occurrence.unknown).sample_word(system.effort) else {
         return None;
     };
     occurrence
         .encoding
-        .encode(&word)
+        .encode_word(&word)
         .filter(|text| !split_text(other, text, 1).is_empty())
 }
 
@@ -228,7 +235,7 @@ impl<'s, 'a> Hub<'s, 'a> {
                 (_, Some(encoding)) => (encoding, &equation.left),
                 _ => return None,
             };
-            (!mentions(other)).then(|| (encoding, other.clone(), system.chain(other)))
+            (!mentions(other)).then(|| (encoding, other.clone(), system.chain_languages(other)))
         };
         let spokes = equations.iter().map(spoke).collect::<Option<Vec<_>>>()?;
         let hub = Self {
@@ -240,26 +247,26 @@ impl<'s, 'a> Hub<'s, 'a> {
     }
 
     fn solve(&self) -> SearchOutcome<Words> {
-        let source = self.system.source(self.unknown);
-        if let SearchOutcome::Found(word) = source.sample(self.system.effort)
+        let source = self.system.word_source(self.unknown);
+        if let SearchOutcome::Found(word) = source.sample_word(self.system.effort)
             && let Some(words) = self.words(&word)
         {
             return SearchOutcome::Found(words);
         }
         match self.one_encoding() {
             Some(encoding) => {
-                let own = Track::new(vec![encoding.language(&source, self.system.effort)]);
+                let own = Track::new(vec![encoding.encoded_language(&source, self.system.effort)]);
                 let others = self.spokes.iter().map(|(_, _, chain)| Track::new(chain.clone()));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
                 shortest_text(&tracks, self.system.effort)
                     .and_then(|text| self.words(&preimage(self.system, self.unknown, encoding, &text)?))
             }
             None => {
-                let own = Track::new(vec![source.language()]);
+                let own = Track::new(vec![source.word_language()]);
                 let others = self
                     .spokes
                     .iter()
-                    .map(|(encoding, _, chain)| Track::encoded(chain.clone(), encoding));
+                    .map(|(encoding, _, chain)| Track::encoded_track(chain.clone(), encoding));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
                 shortest_text(&tracks, self.system.effort).and_then(|word| self.words(&word))
             }
@@ -285,7 +292,7 @@ impl<'s, 'a> Hub<'s, 'a> {
     fn words(&self, word: &str) -> Option<Words> {
         let mut words = Words::from([(self.unknown, word.to_owned())]);
         for (encoding, side, chain) in &self.spokes {
-            let text = encoding.encode(word)?;
+            let text = encoding.encode_word(word)?;
             let cut = split_text(chain, &text, 1).pop()?;
             assign_words(self.system, side, &cut, &mut words)?;
         }
@@ -310,8 +317,9 @@ fn solve_by_trying<'a>(
     let Some(unknown) = most_promising(system, counts) else {
         return SearchOutcome::Undecided;
     };
-    let source = system.source(unknown);
-    let (tried, complete) = source.enumerate(WORDS_PER_UNKNOWN_MAX, &trial_alphabet(system, equations), system.effort);
+    let source = system.word_source(unknown);
+    let (tried, complete) =
+        source.enumerate_words(WORDS_PER_UNKNOWN_MAX, &trial_alphabet(system, equations), system.effort);
     let mut hinted: Vec<String> = hints
         .into_iter()
         .flatten()
@@ -326,10 +334,10 @@ fn solve_by_trying<'a>(
         };
         budget.tries = tries;
         // What is known is copied for every word.
-        if !system.effort.take(1 + counts.len() + equations.len()) {
+        if !system.effort.take_steps(1 + counts.len() + equations.len()) {
             return SearchOutcome::Undecided;
         }
-        let branch = system.assuming(equations, unknown, &word);
+        let branch = system.assuming_word(equations, unknown, &word);
         match solve_within(branch, counts.keys().copied(), budget) {
             SearchOutcome::Never => {}
             SearchOutcome::Undecided => undecided = true,
@@ -346,7 +354,10 @@ fn solve_by_trying<'a>(
 /// The words that solve an equation if repeated occurrences are taken for different unknowns. Only
 /// more solves it then, so that without any the equation has no solution at all.
 fn hints(system: &EquationSystem<'_>, equation: &Equation<'_>) -> Option<Vec<(usize, String)>> {
-    let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
+    let (left, right) = (
+        system.chain_languages(&equation.left),
+        system.chain_languages(&equation.right),
+    );
     let text = match shortest_text(&[Track::new(left.clone()), Track::new(right.clone())], system.effort) {
         SearchOutcome::Never => return None,
         SearchOutcome::Undecided => return Some(Vec::new()),
@@ -369,7 +380,7 @@ fn most_promising(system: &EquationSystem<'_>, counts: &BTreeMap<usize, usize>) 
     let repeated = counts.iter().filter(|(_, count)| **count > 1);
     repeated
         .max_by_key(|(unknown, count)| {
-            let words = system.source(**unknown).listed_count().unwrap_or(usize::MAX);
+            let words = system.word_source(**unknown).listed_count().unwrap_or(usize::MAX);
             (std::cmp::Reverse(words), **count)
         })
         .map(|(unknown, _)| *unknown)
@@ -382,17 +393,17 @@ fn word_of(system: &EquationSystem<'_>, occurrence: &UnknownOccurrence<'_>, text
 /// A word with this text.
 fn preimage(system: &EquationSystem<'_>, unknown: usize, encoding: &Encoding, text: &str) -> Option<String> {
     if encoding.is_injective() {
-        return encoding.decode(text);
+        return encoding.decode_word(text);
     }
-    let source = system.source(unknown);
-    if let SearchOutcome::Found(word) = source.sample(system.effort)
-        && encoding.encode(&word).as_deref() == Some(text)
+    let source = system.word_source(unknown);
+    if let SearchOutcome::Found(word) = source.sample_word(system.effort)
+        && encoding.encode_word(&word).as_deref() == Some(text)
     {
         return Some(word);
     }
-    let own = Track::new(vec![source.language()]);
+    let own = Track::new(vec![source.word_language()]);
     match shortest_text(
-        &[own, Track::encoded(vec![KeyLanguage::of_words([text])], encoding)],
+        &[own, Track::encoded_track(vec![KeyLanguage::of_words([text])], encoding)],
         system.effort,
     ) {
         SearchOutcome::Found(word) => Some(word),

@@ -67,7 +67,7 @@ impl<'a> EquationSystem<'a> {
         (system, left_unknowns, right_unknowns)
     }
 
-    /// The equations that are left after [`EquationSystem::simplify`].
+    /// The equations that are left after [`EquationSystem::simplify_equations`].
     pub(crate) fn equations(&self) -> &[Equation<'a>] {
         &self.equations
     }
@@ -81,7 +81,7 @@ impl<'a> EquationSystem<'a> {
     }
 
     /// The unknown that stands for this one and all that equal it.
-    pub(crate) fn root(&self, unknown: usize) -> usize {
+    pub(crate) fn root_of(&self, unknown: usize) -> usize {
         let mut root = unknown;
         while let Some(next) = self.roots.get(root).filter(|next| **next != root) {
             root = *next;
@@ -90,15 +90,15 @@ impl<'a> EquationSystem<'a> {
     }
 
     /// What the word of an unknown may be.
-    pub(crate) fn source(&self, unknown: usize) -> WordSet<'a> {
+    pub(crate) fn word_source(&self, unknown: usize) -> WordSet<'a> {
         self.sources
-            .get(self.root(unknown))
+            .get(self.root_of(unknown))
             .cloned()
             .unwrap_or(WordSet::Words(Vec::new()))
     }
 
     /// The same knowledge with other equations and one more word known.
-    pub(crate) fn assuming(&self, equations: &[Equation<'a>], unknown: usize, word: &str) -> Self {
+    pub(crate) fn assuming_word(&self, equations: &[Equation<'a>], unknown: usize, word: &str) -> Self {
         let mut system = self.clone();
         system.equations.clear();
         system.pending = equations.to_vec();
@@ -107,12 +107,12 @@ impl<'a> EquationSystem<'a> {
     }
 
     /// The texts that each piece can be.
-    pub(crate) fn chain(&self, side: &Side<'a>) -> Vec<KeyLanguage> {
+    pub(crate) fn chain_languages(&self, side: &Side<'a>) -> Vec<KeyLanguage> {
         let language = |piece: &KeyPiece<'a>| match piece {
             KeyPiece::Text(text) => KeyLanguage::of_words([text.as_str()]),
             KeyPiece::Unknown(occurrence) => occurrence
                 .encoding
-                .language(&self.source(occurrence.unknown), self.effort),
+                .encoded_language(&self.word_source(occurrence.unknown), self.effort),
         };
         side.iter().map(language).collect()
     }
@@ -120,14 +120,14 @@ impl<'a> EquationSystem<'a> {
     /// Simplifies until nothing more follows without a search: cuts keys at delimiters and behind
     /// parts of fixed length, drops what is equal on both sides, and notes unknowns that are known
     /// or equal.
-    pub(crate) fn simplify(&mut self) -> Result<(), Contradiction> {
+    pub(crate) fn simplify_equations(&mut self) -> Result<(), Contradiction> {
         while let Some(equation) = self.pending.pop() {
-            if !self.effort.take(1 + equation.left.len() + equation.right.len()) {
+            if !self.effort.take_steps(1 + equation.left.len() + equation.right.len()) {
                 break;
             }
             let mut equation = self.substituted(equation);
             self.strip_front(&mut equation)?;
-            equation.strip(SideEnd::Back)?;
+            equation.strip_end(SideEnd::Back)?;
             match self.cut_segment(equation)? {
                 Cut::Segment(segment, rest) => self.pending.extend([segment, rest]),
                 Cut::Whole(equation) => self.settle(equation)?,
@@ -161,21 +161,21 @@ impl<'a> EquationSystem<'a> {
                 Part::Variable(variable) => (
                     Some(variable.name.as_str()),
                     &variable.domain,
-                    variable.encoding(template.delimiter()),
+                    variable.resolved_encoding(template.delimiter()),
                 ),
                 Part::Anything => (None, &ANYTHING, Encoding::Map(CharacterMap::IDENTITY)),
             };
             let source = WordSet::Domain(domain);
             let unknown = match name.and_then(|name| unknowns.variables.get(name).copied()) {
                 Some(unknown) => {
-                    self.set_source(unknown, self.source(unknown).meet(&source, self.effort));
+                    self.set_source(unknown, self.word_source(unknown).meet(&source, self.effort));
                     unknown
                 }
                 None => self.add_unknown(source.clone()),
             };
             unknowns.variables.extend(name.map(|name| (name, unknown)));
             by_part.push(Some(unknown));
-            let encoding = encoding.simplified(&source);
+            let encoding = encoding.simplified_on(&source);
             side.push_back(KeyPiece::Unknown(UnknownOccurrence {
                 unknown,
                 encoding,
@@ -193,7 +193,7 @@ impl<'a> EquationSystem<'a> {
     }
 
     fn set_source(&mut self, unknown: usize, source: WordSet<'a>) {
-        let root = self.root(unknown);
+        let root = self.root_of(unknown);
         if let Some(slot) = self.sources.get_mut(root) {
             *slot = source;
         }
@@ -207,9 +207,9 @@ impl<'a> EquationSystem<'a> {
                 match piece {
                     KeyPiece::Text(text) => push_text(&mut pieces, text),
                     KeyPiece::Unknown(occurrence) => {
-                        let unknown = self.root(occurrence.unknown);
+                        let unknown = self.root_of(occurrence.unknown);
                         let word = self.sources.get(unknown).and_then(WordSet::only_word);
-                        match word.and_then(|word| occurrence.encoding.encode(word)) {
+                        match word.and_then(|word| occurrence.encoding.encode_word(word)) {
                             Some(text) => push_text(&mut pieces, text),
                             None => pieces.push_back(KeyPiece::Unknown(UnknownOccurrence { unknown, ..occurrence })),
                         }
@@ -227,7 +227,7 @@ impl<'a> EquationSystem<'a> {
     /// Removes what both sides begin with. A part of fixed length equals as many characters of the
     /// other side, so that it becomes an equation of its own.
     fn strip_front(&mut self, equation: &mut Equation<'a>) -> Result<(), Contradiction> {
-        equation.strip(SideEnd::Front)?;
+        equation.strip_end(SideEnd::Front)?;
         while equation.left.len() > 1 || equation.right.len() > 1 {
             let fronts = [&equation.left, &equation.right].map(|side| side.front().and_then(KeyPiece::fixed_chars));
             let Some(chars) = fronts.into_iter().flatten().next() else {
@@ -235,7 +235,7 @@ impl<'a> EquationSystem<'a> {
             };
             let Some(part) = equation.take_front(chars) else { break };
             self.pending.push(part);
-            equation.strip(SideEnd::Front)?;
+            equation.strip_end(SideEnd::Front)?;
         }
         Ok(())
     }
@@ -294,8 +294,8 @@ impl<'a> EquationSystem<'a> {
     fn bind(&mut self, occurrence: &UnknownOccurrence<'a>, text: &str) -> Result<(), Contradiction> {
         let word = occurrence
             .encoding
-            .decode(text)
-            .filter(|word| self.source(occurrence.unknown).contains(word));
+            .decode_word(text)
+            .filter(|word| self.word_source(occurrence.unknown).contains(word));
         let word = word.ok_or(Contradiction)?;
         self.set_source(occurrence.unknown, WordSet::Words(vec![word]));
         self.pending.append(&mut self.equations);
@@ -307,7 +307,7 @@ impl<'a> EquationSystem<'a> {
         if left == right {
             return Ok(());
         }
-        let source = self.source(left).meet(&self.source(right), self.effort);
+        let source = self.word_source(left).meet(&self.word_source(right), self.effort);
         let empty = match (&source, source.number_range()) {
             (WordSet::Words(words), _) => words.is_empty(),
             (WordSet::Texts(language), _) => language.automaton.is_empty(),
@@ -316,7 +316,7 @@ impl<'a> EquationSystem<'a> {
         if empty {
             return Err(Contradiction);
         }
-        let root = self.root(left);
+        let root = self.root_of(left);
         if let Some(slot) = self.roots.get_mut(right) {
             *slot = root;
         }

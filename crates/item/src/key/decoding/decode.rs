@@ -13,12 +13,12 @@ use std::fmt;
 
 impl Template {
     /// The values in a key, by the names of their variables in order of appearance: the inverse of
-    /// [`Template::encode`], exactly. Variables that stand only in forms that lose something, such as
+    /// [`Template::encode_key`], exactly. Variables that stand only in forms that lose something, such as
     /// `lower(x)` or `day(x)`, are left out.
     ///
     /// A key that could have come from several values is an error, never a guess. That happens where
     /// variables of no fixed length are neighbours, or where raw ones contain what follows them.
-    pub fn decode(&self, key: &Value) -> Result<Vec<(String, Value)>, DecodeError> {
+    pub fn decode_key(&self, key: &Value) -> Result<Vec<(String, Value)>, DecodeError> {
         match (self.parts(), key) {
             ([Part::Variable(variable)], value) if variable.form == Form::Whole => {
                 let fits = KeyType::of(value) == Some(self.key_type()) && variable.domain.contains(value);
@@ -40,7 +40,7 @@ impl Template {
             return self.values(&pieces).ok_or_else(|| self.mismatch(key));
         }
         // A repeated variable may rule out all but one of several ways to cut the text.
-        let ways = split_text(&self.languages(), text, WAYS_MAX);
+        let ways = split_text(&self.part_languages(), text, WAYS_MAX);
         let complete = ways.len() < WAYS_MAX;
         let mut readings: Vec<_> = ways.iter().filter_map(|pieces| self.values(pieces)).collect();
         readings.dedup();
@@ -85,7 +85,9 @@ impl Template {
         let next = self.parts().get(index + 1);
         let fixed = match part {
             Part::Text(text) => Some(text.chars().count()),
-            Part::Variable(variable) => variable.encoding(self.delimiter()).fixed_chars(&variable.domain),
+            Part::Variable(variable) => variable
+                .resolved_encoding(self.delimiter())
+                .fixed_chars(&variable.domain),
             Part::Number(_) | Part::Anything => None,
         };
         match (fixed, part, next) {
@@ -106,7 +108,7 @@ impl Template {
         let mut lossy: Vec<LossyReading<'_>> = Vec::new();
         for (part, piece) in self.parts().iter().zip(pieces) {
             let Part::Variable(variable) = part else { continue };
-            let encoding = variable.encoding(self.delimiter());
+            let encoding = variable.resolved_encoding(self.delimiter());
             if !encoding.is_injective() {
                 lossy.push(LossyReading {
                     variable,
@@ -116,7 +118,7 @@ impl Template {
                 continue;
             }
             let word = encoding
-                .decode(piece)
+                .decode_word(piece)
                 .filter(|word| variable.domain.contains_word(word))?;
             let value = variable.domain.value(&word)?;
             match values.iter().find(|(name, _)| *name == variable.name) {
@@ -167,7 +169,7 @@ struct LossyReading<'a> {
 
 impl LossyReading<'_> {
     fn agrees(&self, word: &str) -> bool {
-        self.variable.domain.contains_word(word) && self.encoding.encode(word).as_deref() == Some(self.piece)
+        self.variable.domain.contains_word(word) && self.encoding.encode_word(word).as_deref() == Some(self.piece)
     }
 
     /// Whether some word has this text, and those of the other readings of the same variable.
@@ -182,7 +184,7 @@ impl LossyReading<'_> {
                 casing: Casing::Kept,
                 ..*map
             }
-            .decode(self.piece),
+            .decode_word(self.piece),
             _ => None,
         };
         if likely.is_some_and(|word| own.iter().all(|reading| reading.agrees(&word))) {
@@ -190,10 +192,10 @@ impl LossyReading<'_> {
         }
         let domains = own
             .iter()
-            .map(|reading| Track::new(vec![reading.variable.domain.language()]));
+            .map(|reading| Track::new(vec![reading.variable.domain.word_language()]));
         let texts = own
             .iter()
-            .map(|reading| Track::encoded(vec![KeyLanguage::of_words([reading.piece])], &reading.encoding));
+            .map(|reading| Track::encoded_track(vec![KeyLanguage::of_words([reading.piece])], &reading.encoding));
         matches!(
             shortest_text(&domains.chain(texts).collect::<Vec<_>>(), &Effort::of_one_decision()),
             SearchOutcome::Found(_)
@@ -263,7 +265,9 @@ mod tests {
     }
 
     fn decoded(template: &Template, key: &str) -> Result<String, String> {
-        let values = template.decode(&Value::from(key)).map_err(|error| error.to_string())?;
+        let values = template
+            .decode_key(&Value::from(key))
+            .map_err(|error| error.to_string())?;
         let shown = values.iter().map(|(name, value)| match value {
             Value::S(text) => format!("{name}={text}"),
             Value::N(number) => format!("{name}={number}"),
@@ -276,10 +280,10 @@ mod tests {
     fn parts_come_back_from_their_places() {
         let template = template(vec![
             Part::text("A#"),
-            Part::variable("name", Domain::text(0, None)),
+            Part::bare_variable("name", Domain::text(0, None)),
             Part::text("#"),
-            Part::variable("date", Domain::Date),
-            Part::variable("n", Domain::integer(Some(0), Some(99))),
+            Part::bare_variable("date", Domain::Date),
+            Part::bare_variable("n", Domain::integer_range(Some(0), Some(99))),
             Part::text("#x"),
         ]);
         assert_eq!(
@@ -301,20 +305,20 @@ mod tests {
     #[test]
     fn neighbours_without_a_border_are_ambiguous() {
         let some = || Domain::text(1, None);
-        let adjacent = template(vec![Part::variable("a", some()), Part::variable("b", some())]);
+        let adjacent = template(vec![Part::bare_variable("a", some()), Part::bare_variable("b", some())]);
         assert_eq!(decoded(&adjacent, "xy").unwrap(), "a=x b=y");
         assert_eq!(
             decoded(&adjacent, "xyz").unwrap_err(),
             "`xyz` can be read as `{a}{b}` in several ways"
         );
         let raw = Part::Variable(Variable::new("a", Form::Raw, some()));
-        let raw = template(vec![raw, Part::text("#"), Part::variable("b", some())]);
+        let raw = template(vec![raw, Part::text("#"), Part::bare_variable("b", some())]);
         assert_eq!(decoded(&raw, "x#y#z").unwrap(), "a=x#y b=z");
     }
 
     #[test]
     fn a_repeated_variable_decides_between_readings() {
-        let some = || Part::variable("a", Domain::text(1, None));
+        let some = || Part::bare_variable("a", Domain::text(1, None));
         let twice = template(vec![some(), Part::text("-"), some()]);
         assert_eq!(decoded(&twice, "x-y-x-y").unwrap(), "a=x-y");
         assert!(decoded(&twice, "x-y").is_err());
@@ -326,7 +330,7 @@ mod tests {
         let alone = template(vec![Part::text("MONTH#"), month.clone()]);
         assert_eq!(decoded(&alone, "MONTH#2026-02").unwrap(), "");
         assert!(decoded(&alone, "MONTH#2026-13").is_err());
-        let both = template(vec![month, Part::text("#"), Part::variable("date", Domain::Date)]);
+        let both = template(vec![month, Part::text("#"), Part::bare_variable("date", Domain::Date)]);
         assert_eq!(decoded(&both, "2026-02#2026-02-13").unwrap(), "date=2026-02-13");
         assert!(decoded(&both, "2026-03#2026-02-13").is_err());
         let lower = template(vec![Part::Variable(Variable::new(
@@ -342,18 +346,18 @@ mod tests {
         let number = template(vec![Part::Variable(Variable::new(
             "n",
             Form::Whole,
-            Domain::integer(None, None),
+            Domain::integer_range(None, None),
         ))]);
         assert_eq!(
-            number.decode(&Value::from(5)).unwrap(),
+            number.decode_key(&Value::from(5)).unwrap(),
             [("n".to_owned(), Value::from(5))]
         );
-        assert!(number.decode(&Value::from("5")).is_err());
-        let text = template(vec![Part::variable("n", Domain::integer(None, None))]);
+        assert!(number.decode_key(&Value::from("5")).is_err());
+        let text = template(vec![Part::bare_variable("n", Domain::integer_range(None, None))]);
         assert_eq!(
-            text.decode(&Value::from("-5")).unwrap(),
+            text.decode_key(&Value::from("-5")).unwrap(),
             [("n".to_owned(), Value::from(-5))]
         );
-        assert!(text.decode(&Value::from(5)).is_err());
+        assert!(text.decode_key(&Value::from(5)).is_err());
     }
 }

@@ -68,7 +68,7 @@ fn ends(language: &KeyLanguage, text: &str, start: usize) -> Vec<usize> {
             ends.push(start + offset);
         }
         let Some(character) = character else { break };
-        language.advance(&cursors, character, &mut next);
+        language.advance_cursors(&cursors, character, &mut next);
         std::mem::swap(&mut cursors, &mut next);
         if cursors.is_empty() {
             break;

@@ -87,10 +87,10 @@ impl Variable {
         match (&self.form, &self.domain) {
             (Form::Fixed, domain) => domain.fixed_chars().map(|chars| (chars, chars)),
             (_, Domain::OneOf(words)) => {
-                let Encoding::Map(map) = self.encoding(template.delimiter()) else {
+                let Encoding::Map(map) = self.resolved_encoding(template.delimiter()) else {
                     return None;
                 };
-                let bytes = words.iter().map(|word| map.encode(word).len());
+                let bytes = words.iter().map(|word| map.encode_word(word).len());
                 Some((bytes.clone().min()?, bytes.max()?))
             }
             _ => None,
@@ -100,18 +100,18 @@ impl Variable {
     /// A language that counts the characters of values, and how many bytes of text each makes.
     fn weighed(&self, template: &Template) -> (KeyLanguage, Weights) {
         let source = WordSet::Domain(&self.domain);
-        match (self.encoding(template.delimiter()), &self.domain) {
+        match (self.resolved_encoding(template.delimiter()), &self.domain) {
             (_, Domain::Binary { min_bytes, max_bytes }) => {
                 let length = ValueLengths {
                     min: *min_bytes,
                     max: *max_bytes,
                 };
                 (
-                    KeyLanguage::new(Automaton::repeated(Class::single('b')), length),
+                    KeyLanguage::new(Automaton::repeated_class(Class::single('b')), length),
                     Weights(CharacterMap::IDENTITY),
                 )
             }
-            (Encoding::Map(map), _) => (source.language(), Weights(map)),
+            (Encoding::Map(map), _) => (source.word_language(), Weights(map)),
             (encoding, _) => (encoding.language_or_any(&source), Weights(CharacterMap::IDENTITY)),
         }
     }
@@ -122,7 +122,7 @@ struct Weights(CharacterMap);
 
 impl Weights {
     fn max(&self, class: &Class) -> usize {
-        let moved = self.0.moved();
+        let moved = self.0.moved_characters();
         let kept = class.without(&moved).last().map_or(0, char::len_utf8);
         class
             .meet(&moved)
@@ -132,7 +132,7 @@ impl Weights {
     }
 
     fn min(&self, class: &Class) -> usize {
-        let moved = self.0.moved();
+        let moved = self.0.moved_characters();
         let kept = class.without(&moved).first().map(char::len_utf8);
         let moved = class.meet(&moved);
         kept.into_iter()
@@ -142,7 +142,7 @@ impl Weights {
     }
 
     fn bytes(&self, character: char) -> usize {
-        self.0.encode(character.encode_utf8(&mut [0; 4])).len()
+        self.0.encode_word(character.encode_utf8(&mut [0; 4])).len()
     }
 }
 
@@ -217,17 +217,23 @@ mod tests {
     #[test]
     fn patterns_bound_the_characters_and_their_number() {
         assert_eq!(
-            bounds(Form::Escaped, Domain::pattern("[A-Z]{2}").unwrap()),
+            bounds(Form::Escaped, Domain::from_pattern("[A-Z]{2}").unwrap()),
             (2, Some(2))
         );
         assert_eq!(
-            bounds(Form::Escaped, Domain::pattern("[a-z#]{2,3}").unwrap()),
+            bounds(Form::Escaped, Domain::from_pattern("[a-z#]{2,3}").unwrap()),
             (2, Some(9))
         );
-        assert_eq!(bounds(Form::Escaped, Domain::pattern("#|ab?").unwrap()), (1, Some(3)));
-        assert_eq!(bounds(Form::Escaped, Domain::pattern("(ab)+").unwrap()), (2, None));
         assert_eq!(
-            bounds(Form::Escaped, Domain::pattern(r"[^@]{1,64}@[a-z.]{1,189}").unwrap()),
+            bounds(Form::Escaped, Domain::from_pattern("#|ab?").unwrap()),
+            (1, Some(3))
+        );
+        assert_eq!(bounds(Form::Escaped, Domain::from_pattern("(ab)+").unwrap()), (2, None));
+        assert_eq!(
+            bounds(
+                Form::Escaped,
+                Domain::from_pattern(r"[^@]{1,64}@[a-z.]{1,189}").unwrap()
+            ),
             (3, Some(446))
         );
     }
@@ -242,7 +248,7 @@ mod tests {
                     integer_digits: 5,
                     fraction_digits: 2
                 },
-                Domain::integer(Some(0), Some(9))
+                Domain::integer_range(Some(0), Some(9))
             ),
             (8, Some(8))
         );
@@ -250,7 +256,10 @@ mod tests {
             bounds(Form::Escaped, Domain::one_of(["a", "longer", "#"])),
             (1, Some(6))
         );
-        assert_eq!(bounds(Form::Plain, Domain::integer(Some(-10), Some(5))), (1, Some(3)));
+        assert_eq!(
+            bounds(Form::Plain, Domain::integer_range(Some(-10), Some(5))),
+            (1, Some(3))
+        );
     }
 
     #[test]
@@ -274,8 +283,8 @@ mod tests {
     #[test]
     fn only_variables_can_leave_a_key_empty() {
         let template = |parts| Template::new(parts, Delimiter::default()).unwrap();
-        assert!(template(vec![Part::variable("x", Domain::text(0, None))]).can_be_empty());
-        assert!(!template(vec![Part::text("A#"), Part::variable("x", Domain::text(0, None))]).can_be_empty());
-        assert!(!template(vec![Part::variable("x", Domain::text(1, None))]).can_be_empty());
+        assert!(template(vec![Part::bare_variable("x", Domain::text(0, None))]).can_be_empty());
+        assert!(!template(vec![Part::text("A#"), Part::bare_variable("x", Domain::text(0, None))]).can_be_empty());
+        assert!(!template(vec![Part::bare_variable("x", Domain::text(1, None))]).can_be_empty());
     }
 }

@@ -87,7 +87,7 @@ impl CharacterMap {
         self.casing == Casing::Kept
     }
 
-    pub(crate) fn encode(&self, word: &str) -> String {
+    pub(crate) fn encode_word(&self, word: &str) -> String {
         let mut text = String::with_capacity(word.len());
         self.encode_onto(word, &mut text);
         text
@@ -128,7 +128,7 @@ impl CharacterMap {
     }
 
     /// The only word with this text, for an injective map.
-    pub(crate) fn decode(&self, text: &str) -> Option<String> {
+    pub(crate) fn decode_word(&self, text: &str) -> Option<String> {
         let unescaped = match self.escaping {
             Escaping::None => text.to_owned(),
             Escaping::Delimiter(delimiter) | Escaping::Ordered(delimiter) => unescape(text, delimiter.escape())?,
@@ -141,11 +141,11 @@ impl CharacterMap {
             None => unescaped,
         };
         // Raw delimiters, escapes of ordinary characters and the like do not come back the same.
-        (self.encode(&word) == text).then_some(word)
+        (self.encode_word(&word) == text).then_some(word)
     }
 
     /// The characters that do not become themselves.
-    pub(crate) fn moved(&self) -> Class {
+    pub(crate) fn moved_characters(&self) -> Class {
         let mut moved = match self.casing {
             Casing::Kept => Class::empty(),
             Casing::Lower => NOT_LOWER.clone(),
@@ -254,32 +254,32 @@ mod tests {
     #[test]
     fn the_delimiter_and_its_escape_are_escaped() {
         let map = CharacterMap::escaped(Delimiter::default());
-        assert_eq!(map.encode("a#b$c"), "a$23b$24c");
-        assert_eq!(map.encode("home office"), "home office");
+        assert_eq!(map.encode_word("a#b$c"), "a$23b$24c");
+        assert_eq!(map.encode_word("home office"), "home office");
         let map = CharacterMap::escaped(Delimiter::new('|').unwrap());
-        assert_eq!(map.encode("a|b}c#"), "a}7Cb}7Dc#");
+        assert_eq!(map.encode_word("a|b}c#"), "a}7Cb}7Dc#");
     }
 
     #[test]
     fn ordered_text_escapes_every_lower_byte() {
         let map = CharacterMap::ordered(Delimiter::default());
-        assert_eq!(map.encode("home office!"), "home$20office$21");
-        assert_eq!(map.decode("home$20office$21").unwrap(), "home office!");
+        assert_eq!(map.encode_word("home office!"), "home$20office$21");
+        assert_eq!(map.decode_word("home$20office$21").unwrap(), "home office!");
     }
 
     #[test]
     fn only_canonical_text_decodes() {
         let map = CharacterMap::escaped(Delimiter::default());
         for text in ["a#b", "a$", "a$2", "a$2g", "a$61", "a$2#", "$ff"] {
-            assert_eq!(map.decode(text), None, "{text}");
+            assert_eq!(map.decode_word(text), None, "{text}");
         }
     }
 
     #[test]
     fn complements_reverse_an_alphabet() {
         let descending = CharacterMap::complemented(Alphabet::Digits);
-        assert_eq!(descending.encode("2026-02-13"), "7973-97-86");
-        assert_eq!(descending.decode("7973-97-86").unwrap(), "2026-02-13");
+        assert_eq!(descending.encode_word("2026-02-13"), "7973-97-86");
+        assert_eq!(descending.decode_word("7973-97-86").unwrap(), "2026-02-13");
         for alphabet in [
             Alphabet::Digits,
             Alphabet::Hexadecimal,
@@ -319,9 +319,9 @@ mod tests {
             CharacterMap::complemented(Alphabet::Hexadecimal),
         ];
         for map in maps {
-            let moved = map.moved();
+            let moved = map.moved_characters();
             for character in ('\0'..='\u{3ff}').filter(|character| !moved.contains(*character)) {
-                assert_eq!(map.encode(&character.to_string()), character.to_string());
+                assert_eq!(map.encode_word(&character.to_string()), character.to_string());
             }
         }
     }

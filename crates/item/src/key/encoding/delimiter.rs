@@ -28,12 +28,12 @@ impl Delimiter {
     }
 
     /// A text in which neither delimiter nor escape stands for itself, so that it can be part of a key.
-    pub fn escaped(self, text: &str) -> String {
-        CharacterMap::escaped(self).encode(text)
+    pub fn escaped_text(self, text: &str) -> String {
+        CharacterMap::escaped(self).encode_word(text)
     }
 
     /// The text that was escaped; none where nothing is escaped so.
-    pub fn unescaped(self, text: &str) -> Option<String> {
+    pub fn unescaped_text(self, text: &str) -> Option<String> {
         let mut bytes = text.bytes();
         let mut found = Vec::with_capacity(text.len());
         while let Some(byte) = bytes.next() {
@@ -73,7 +73,7 @@ mod tests {
         let joined = |parts: &[&str]| {
             parts
                 .iter()
-                .map(|part| Delimiter::default().escaped(part))
+                .map(|part| Delimiter::default().escaped_text(part))
                 .collect::<Vec<_>>()
                 .join("#")
         };
@@ -85,11 +85,14 @@ mod tests {
     fn what_was_escaped_comes_back() {
         for delimiter in ['#', '|', '/'].into_iter().filter_map(Delimiter::new) {
             for text in ["", "a", "a#b", "$", "é|}#$24", "0/0", "%%"] {
-                assert_eq!(delimiter.unescaped(&delimiter.escaped(text)).as_deref(), Some(text));
+                assert_eq!(
+                    delimiter.unescaped_text(&delimiter.escaped_text(text)).as_deref(),
+                    Some(text)
+                );
             }
         }
         for text in ["a#b", "$", "$2", "$2x", "$ff"] {
-            assert_eq!(Delimiter::default().unescaped(text), None, "{text}");
+            assert_eq!(Delimiter::default().unescaped_text(text), None, "{text}");
         }
     }
 

@@ -14,7 +14,10 @@ const KEY_BYTES_USUAL: usize = 64;
 impl Template {
     /// The key for the values that `lookup` gives by the names of variables. Without a value for
     /// every variable, or with a stored null, there is no key.
-    pub fn encode<V: Borrow<Value>>(&self, lookup: impl Fn(&str) -> Option<V>) -> Result<Option<Value>, EncodeError> {
+    pub fn encode_key<V: Borrow<Value>>(
+        &self,
+        lookup: impl Fn(&str) -> Option<V>,
+    ) -> Result<Option<Value>, EncodeError> {
         if let [Part::Variable(variable)] = self.parts()
             && variable.form == Form::Whole
         {
@@ -65,7 +68,7 @@ impl Template {
 
 impl Variable {
     /// The text of one value.
-    pub fn encode(&self, value: &Value, delimiter: Delimiter) -> Result<String, EncodeError> {
+    pub fn encode_value(&self, value: &Value, delimiter: Delimiter) -> Result<String, EncodeError> {
         let mut text = String::new();
         self.encode_onto(value, delimiter, &mut text)?;
         Ok(text)
@@ -73,7 +76,7 @@ impl Variable {
 
     /// Appends the text of one value.
     pub fn encode_onto(&self, value: &Value, delimiter: Delimiter, text: &mut String) -> Result<(), EncodeError> {
-        let mut encoded = |word: &str| self.encoding(delimiter).encode_onto(word, text);
+        let mut encoded = |word: &str| self.resolved_encoding(delimiter).encode_onto(word, text);
         let done = match (&self.domain, value) {
             // Binary values have no text.
             (Domain::Binary { .. }, _) => None,
@@ -89,7 +92,7 @@ impl Variable {
     pub fn encode_start(&self, start: &str, delimiter: Delimiter) -> Option<String> {
         match self.form {
             Form::Escaped | Form::Ordered | Form::Raw | Form::Fixed | Form::Whole if self.domain.is_text() => {
-                self.encoding(delimiter).encode(start)
+                self.resolved_encoding(delimiter).encode_word(start)
             }
             _ => None,
         }
@@ -166,9 +169,9 @@ mod tests {
     fn tasks_by_status() -> Template {
         template(vec![
             Part::text("STATUS#"),
-            Part::variable("status", Domain::one_of(["open", "done"])),
+            Part::bare_variable("status", Domain::one_of(["open", "done"])),
             Part::text("#"),
-            Part::variable("title", Domain::text(1, Some(20))),
+            Part::bare_variable("title", Domain::text(1, Some(20))),
         ])
     }
 
@@ -184,52 +187,55 @@ mod tests {
     #[test]
     fn ordinary_values_keep_the_documented_shape() {
         let values = [("status", Value::from("open")), ("title", Value::from("home office"))];
-        let key = tasks_by_status().encode(lookup(&values)).unwrap();
+        let key = tasks_by_status().encode_key(lookup(&values)).unwrap();
         assert_eq!(key, Some(Value::from("STATUS#open#home office")));
     }
 
     #[test]
     fn a_value_cannot_forge_a_part() {
         let values = [("status", Value::from("open")), ("title", Value::from("a#b$"))];
-        let key = tasks_by_status().encode(lookup(&values)).unwrap();
+        let key = tasks_by_status().encode_key(lookup(&values)).unwrap();
         assert_eq!(key, Some(Value::from("STATUS#open#a$23b$24")));
     }
 
     #[test]
     fn without_a_value_there_is_no_key() {
-        assert_eq!(tasks_by_status().encode(|_| None::<Value>), Ok(None));
+        assert_eq!(tasks_by_status().encode_key(|_| None::<Value>), Ok(None));
         let values = [("status", Value::from("lost")), ("title", Value::Null)];
-        assert_eq!(tasks_by_status().encode(lookup(&values)), Ok(None));
+        assert_eq!(tasks_by_status().encode_key(lookup(&values)), Ok(None));
     }
 
     #[test]
     fn a_value_outside_its_domain_is_refused_by_name() {
         let values = [("status", Value::from("lost")), ("title", Value::from("a"))];
-        let error = tasks_by_status().encode(lookup(&values)).unwrap_err();
+        let error = tasks_by_status().encode_key(lookup(&values)).unwrap_err();
         assert_eq!(error.to_string(), "`status` must be one of `open`, `done`, not `lost`");
         let values = [("status", Value::from("open")), ("title", Value::from(5))];
-        let error = tasks_by_status().encode(lookup(&values)).unwrap_err();
+        let error = tasks_by_status().encode_key(lookup(&values)).unwrap_err();
         assert_eq!(error.to_string(), "`title` must be text of 1 to 20 characters, not 5");
     }
 
     #[test]
     fn a_whole_key_keeps_its_type() {
         let whole = |domain| template(vec![Part::Variable(Variable::new("x", Form::Whole, domain))]);
-        let number = whole(Domain::integer(None, None));
-        assert_eq!(number.encode(|_| Some(Value::from(-5))), Ok(Some(Value::from(-5))));
-        assert!(number.encode(|_| Some(Value::from("5"))).is_err());
+        let number = whole(Domain::integer_range(None, None));
+        assert_eq!(number.encode_key(|_| Some(Value::from(-5))), Ok(Some(Value::from(-5))));
+        assert!(number.encode_key(|_| Some(Value::from("5"))).is_err());
         let binary = whole(Domain::Binary {
             min_bytes: 1,
             max_bytes: Some(2),
         });
-        assert_eq!(binary.encode(|_| Some(Value::B(vec![0]))), Ok(Some(Value::B(vec![0]))));
-        assert!(binary.encode(|_| Some(Value::B(vec![]))).is_err());
         assert_eq!(
-            whole(Domain::text(0, None)).encode(|_| Some(Value::from("a#b"))),
+            binary.encode_key(|_| Some(Value::B(vec![0]))),
+            Ok(Some(Value::B(vec![0])))
+        );
+        assert!(binary.encode_key(|_| Some(Value::B(vec![]))).is_err());
+        assert_eq!(
+            whole(Domain::text(0, None)).encode_key(|_| Some(Value::from("a#b"))),
             Ok(Some(Value::from("a#b")))
         );
         let constant = template(vec![Part::Number(Number::ZERO)]);
-        assert_eq!(constant.encode(|_| None::<Value>), Ok(Some(Value::from(0))));
+        assert_eq!(constant.encode_key(|_| None::<Value>), Ok(Some(Value::from(0))));
     }
 
     #[test]
@@ -242,7 +248,7 @@ mod tests {
         assert_eq!(tasks_by_status().encode_first(4, lookup(&values)), Ok(None));
         let open = template(vec![Part::text("STATUS#"), Part::Anything]);
         assert_eq!(
-            open.encode(|_| None::<Value>).unwrap_err().to_string(),
+            open.encode_key(|_| None::<Value>).unwrap_err().to_string(),
             "`STATUS#…` stands for many keys"
         );
     }
@@ -252,7 +258,7 @@ mod tests {
         let delimiter = Delimiter::default();
         let title = Variable::new("title", Form::Escaped, Domain::text(5, Some(9)));
         assert_eq!(title.encode_start("a#", delimiter).unwrap(), "a$23");
-        let number = Variable::new("n", Form::Plain, Domain::integer(None, None));
+        let number = Variable::new("n", Form::Plain, Domain::integer_range(None, None));
         assert_eq!(number.encode_start("1", delimiter), None);
         let folded = Variable::new("n", Form::Lower, Domain::text(0, None));
         assert_eq!(folded.encode_start("A", delimiter), None);

@@ -76,7 +76,7 @@ impl Form {
     }
 
     /// The rank of a word among the words of `domain`, if it is a set of words.
-    pub fn rank(domain: &Domain) -> Option<Self> {
+    pub fn rank_form(domain: &Domain) -> Option<Self> {
         match domain {
             Domain::OneOf(words) => Some(Self::Rank { members: words.clone() }),
             _ => None,
@@ -84,7 +84,7 @@ impl Form {
     }
 
     /// This form in descending order.
-    pub fn descending(self) -> Self {
+    pub fn descending_form(self) -> Self {
         Self::Descending(Box::new(self))
     }
 
@@ -94,7 +94,7 @@ impl Form {
     }
 
     /// Whether every value of `domain` has this form.
-    pub fn fits(&self, domain: &Domain) -> bool {
+    pub fn fits_domain(&self, domain: &Domain) -> bool {
         match self {
             Self::Escaped | Self::Ordered | Self::Raw | Self::Lower | Self::Upper => domain.is_text(),
             Self::Fixed => domain.fixed_chars().is_some(),
@@ -114,7 +114,7 @@ impl Form {
             Self::Day | Self::Month => matches!(domain, Domain::Date | Domain::Time),
             Self::Year => matches!(domain, Domain::Date | Domain::Time | Domain::Month),
             Self::Descending(inner) => {
-                matches!(**inner, Self::Padded { .. } | Self::Rank { .. } | Self::Fixed) && inner.fits(domain)
+                matches!(**inner, Self::Padded { .. } | Self::Rank { .. } | Self::Fixed) && inner.fits_domain(domain)
             }
             Self::Whole => *domain != Domain::Bool,
         }
@@ -182,25 +182,34 @@ mod tests {
             integer_digits: 6,
             fraction_digits: 0,
         };
-        assert_eq!(Form::of(&Domain::integer(Some(1), Some(999_999))), padded);
-        assert_eq!(Form::of(&Domain::integer(Some(0), None)), Form::Plain);
-        assert_eq!(Form::of(&Domain::integer(Some(-1), Some(5))), Form::Plain);
+        assert_eq!(Form::of(&Domain::integer_range(Some(1), Some(999_999))), padded);
+        assert_eq!(Form::of(&Domain::integer_range(Some(0), None)), Form::Plain);
+        assert_eq!(Form::of(&Domain::integer_range(Some(-1), Some(5))), Form::Plain);
     }
 
     #[test]
     fn a_form_fits_the_domains_that_it_can_write() {
         let status = Domain::one_of(["open", "done"]);
-        assert!(Form::rank(&status).unwrap().fits(&status));
-        assert!(!Form::rank(&status).unwrap().fits(&Domain::one_of(["done", "open"])));
-        assert!(Form::Month.fits(&Domain::Time) && !Form::Month.fits(&Domain::text(0, None)));
-        assert!(Form::Fixed.descending().fits(&Domain::Date));
-        assert!(!Form::Escaped.descending().fits(&Domain::Date));
-        assert!(!Form::Fixed.descending().descending().fits(&Domain::Date));
+        assert!(Form::rank_form(&status).unwrap().fits_domain(&status));
+        assert!(
+            !Form::rank_form(&status)
+                .unwrap()
+                .fits_domain(&Domain::one_of(["done", "open"]))
+        );
+        assert!(Form::Month.fits_domain(&Domain::Time) && !Form::Month.fits_domain(&Domain::text(0, None)));
+        assert!(Form::Fixed.descending_form().fits_domain(&Domain::Date));
+        assert!(!Form::Escaped.descending_form().fits_domain(&Domain::Date));
+        assert!(
+            !Form::Fixed
+                .descending_form()
+                .descending_form()
+                .fits_domain(&Domain::Date)
+        );
         let narrow = Form::Padded {
             integer_digits: 2,
             fraction_digits: 0,
         };
-        assert!(!narrow.fits(&Domain::integer(Some(0), Some(100))));
-        assert!(!narrow.fits(&Domain::Number(NumberRange::default())));
+        assert!(!narrow.fits_domain(&Domain::integer_range(Some(0), Some(100))));
+        assert!(!narrow.fits_domain(&Domain::Number(NumberRange::default())));
     }
 }

@@ -27,7 +27,7 @@ pub enum Order {
 
 impl Template {
     /// How keys that are equal in all parts before `index` sort by the value of the variable there.
-    pub fn order(&self, index: usize) -> Order {
+    pub fn order_after(&self, index: usize) -> Order {
         match self.parts().get(index) {
             Some(Part::Variable(variable)) => self.order_of(variable, index),
             _ => Order::Unordered,
@@ -46,7 +46,7 @@ impl Template {
                 Order::Ascending
             }
         };
-        match variable.encoding(self.delimiter()).simplified(&source) {
+        match variable.resolved_encoding(self.delimiter()).simplified_on(&source) {
             Encoding::Padded { descending, .. } | Encoding::Rank { descending, .. } => direction(descending),
             Encoding::Truncated { .. } => Order::Coarse,
             Encoding::Plain => Order::Unordered,
@@ -67,7 +67,7 @@ impl Template {
     fn followers(&self, index: usize) -> PartFollowers {
         let mut first = Class::empty();
         for part in self.parts().iter().skip(index + 1) {
-            let language = part.language(self.delimiter());
+            let language = part.part_language(self.delimiter());
             for edge in &language.automaton.node(0).edges {
                 first.join(&edge.class);
             }
@@ -87,7 +87,7 @@ struct PartFollowers {
 
 impl Variable {
     fn has_one_length(&self) -> bool {
-        let length = self.domain.language().length;
+        let length = self.domain.word_language().length;
         self.domain.fixed_chars().is_some() || length.max == Some(length.min)
     }
 }
@@ -95,12 +95,12 @@ impl Variable {
 /// Escaping keeps the order of strings, and so does no escaping. What is left is a string that
 /// begins another: what follows it must sort before every way in which the longer one goes on.
 fn texts_sort(source: &WordSet<'_>, map: &CharacterMap, followers: &PartFollowers) -> bool {
-    let language = source.language();
+    let language = source.word_language();
     let alphabet = language.automaton.alphabet();
-    let moved = map.moved();
+    let moved = map.moved_characters();
     let escapes = alphabet.meet(&moved);
     let beginnings = escapes.characters().filter_map(|character| {
-        let text = map.encode(character.encode_utf8(&mut [0; 4]));
+        let text = map.encode_word(character.encode_utf8(&mut [0; 4]));
         text.chars().next()
     });
     let continuation = alphabet.without(&moved).first().into_iter().chain(beginnings).min();
@@ -112,7 +112,7 @@ fn texts_sort(source: &WordSet<'_>, map: &CharacterMap, followers: &PartFollower
 
 /// Each word must sort before the next, whatever follows either.
 fn words_sort(words: &[String], map: &CharacterMap, followers: &PartFollowers) -> bool {
-    let texts: Vec<String> = words.iter().map(|word| map.encode(word)).collect();
+    let texts: Vec<String> = words.iter().map(|word| map.encode_word(word)).collect();
     texts.iter().zip(texts.iter().skip(1)).all(|(one, two)| {
         if let Some(rest) = two.strip_prefix(one.as_str()) {
             followers.first.last() < rest.chars().next()
@@ -132,7 +132,7 @@ mod tests {
     fn order(form: Form, domain: Domain, rest: &[Part]) -> Order {
         let mut parts = vec![Part::Variable(Variable::new("x", form, domain))];
         parts.extend_from_slice(rest);
-        Template::new(parts, Delimiter::default()).unwrap().order(0)
+        Template::new(parts, Delimiter::default()).unwrap().order_after(0)
     }
 
     fn natural(domain: Domain, rest: &[Part]) -> Order {
@@ -147,11 +147,20 @@ mod tests {
 
     #[test]
     fn a_string_before_the_delimiter_sorts_only_without_low_characters() {
-        let rest = [Part::text("#"), Part::variable("id", Domain::Ulid)];
+        let rest = [Part::text("#"), Part::bare_variable("id", Domain::Ulid)];
         assert_eq!(natural(Domain::text(0, None), &rest), Order::Unordered);
-        assert_eq!(natural(Domain::pattern("[a-z ]+").unwrap(), &rest), Order::Unordered);
-        assert_eq!(natural(Domain::pattern("[a-z]+").unwrap(), &rest), Order::Ascending);
-        assert_eq!(natural(Domain::pattern("[#$a-z]+").unwrap(), &rest), Order::Ascending);
+        assert_eq!(
+            natural(Domain::from_pattern("[a-z ]+").unwrap(), &rest),
+            Order::Unordered
+        );
+        assert_eq!(
+            natural(Domain::from_pattern("[a-z]+").unwrap(), &rest),
+            Order::Ascending
+        );
+        assert_eq!(
+            natural(Domain::from_pattern("[#$a-z]+").unwrap(), &rest),
+            Order::Ascending
+        );
         assert_eq!(natural(Domain::text(3, Some(3)), &rest), Order::Ascending);
         assert_eq!(order(Form::Ordered, Domain::text(0, None), &rest), Order::Ascending);
         assert_eq!(
@@ -159,16 +168,25 @@ mod tests {
             Order::Unordered
         );
         assert_eq!(
-            order(Form::Raw, Domain::pattern("[#a]+").unwrap(), &rest),
+            order(Form::Raw, Domain::from_pattern("[#a]+").unwrap(), &rest),
             Order::Unordered
         );
     }
 
     #[test]
     fn a_neighbour_that_may_be_empty_lets_what_follows_it_through() {
-        let rest = [Part::variable("y", Domain::pattern("[a-c]*").unwrap()), Part::text("#")];
-        assert_eq!(natural(Domain::pattern("[d-f]+").unwrap(), &rest), Order::Ascending);
-        assert_eq!(natural(Domain::pattern("[b-f]+").unwrap(), &rest), Order::Unordered);
+        let rest = [
+            Part::bare_variable("y", Domain::from_pattern("[a-c]*").unwrap()),
+            Part::text("#"),
+        ];
+        assert_eq!(
+            natural(Domain::from_pattern("[d-f]+").unwrap(), &rest),
+            Order::Ascending
+        );
+        assert_eq!(
+            natural(Domain::from_pattern("[b-f]+").unwrap(), &rest),
+            Order::Unordered
+        );
     }
 
     #[test]
@@ -184,10 +202,19 @@ mod tests {
         ] {
             assert_eq!(natural(domain.clone(), &rest), Order::Ascending, "{domain}");
         }
-        assert_eq!(natural(Domain::integer(Some(0), Some(99)), &rest), Order::Ascending);
-        assert_eq!(natural(Domain::integer(None, None), &rest), Order::Unordered);
-        assert_eq!(order(Form::Whole, Domain::integer(None, None), &[]), Order::Ascending);
-        assert_eq!(order(Form::Fixed.descending(), Domain::Date, &rest), Order::Descending);
+        assert_eq!(
+            natural(Domain::integer_range(Some(0), Some(99)), &rest),
+            Order::Ascending
+        );
+        assert_eq!(natural(Domain::integer_range(None, None), &rest), Order::Unordered);
+        assert_eq!(
+            order(Form::Whole, Domain::integer_range(None, None), &[]),
+            Order::Ascending
+        );
+        assert_eq!(
+            order(Form::Fixed.descending_form(), Domain::Date, &rest),
+            Order::Descending
+        );
         assert_eq!(order(Form::Month, Domain::Date, &rest), Order::Coarse);
         assert_eq!(order(Form::Lower, Domain::text(0, None), &[]), Order::Unordered);
     }
@@ -197,7 +224,10 @@ mod tests {
         let rest = [Part::text("#"), Part::Anything];
         let priority = Domain::one_of(["urgent", "high", "low"]);
         assert_eq!(natural(priority.clone(), &rest), Order::Unordered);
-        assert_eq!(order(Form::rank(&priority).unwrap(), priority, &rest), Order::Ascending);
+        assert_eq!(
+            order(Form::rank_form(&priority).unwrap(), priority, &rest),
+            Order::Ascending
+        );
         assert_eq!(
             natural(Domain::one_of(["high", "low", "urgent"]), &rest),
             Order::Ascending

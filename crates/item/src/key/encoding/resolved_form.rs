@@ -62,13 +62,13 @@ impl Encoding {
     }
 
     /// The encoding, or the identity where that is the same function on the words of `source`.
-    pub(crate) fn simplified(self, source: &WordSet<'_>) -> Self {
+    pub(crate) fn simplified_on(self, source: &WordSet<'_>) -> Self {
         let Self::Map(map) = &self else {
             return self;
         };
         let unchanged = match source.words() {
-            Some(words) => words.iter().all(|word| map.encode(word) == *word),
-            None => source.language().is_fixed_by(map),
+            Some(words) => words.iter().all(|word| map.encode_word(word) == *word),
+            None => source.word_language().is_fixed_by(map),
         };
         if unchanged {
             Self::Map(CharacterMap::IDENTITY)
@@ -87,9 +87,9 @@ impl Encoding {
     }
 
     /// The text of a word, unless the encoding has none for it.
-    pub(crate) fn encode(&self, word: &str) -> Option<String> {
+    pub(crate) fn encode_word(&self, word: &str) -> Option<String> {
         match self {
-            Self::Map(map) => Some(map.encode(word)),
+            Self::Map(map) => Some(map.encode_word(word)),
             Self::Truncated { chars } => Some(word.chars().take(*chars).collect()),
             Self::Padded {
                 integer_digits,
@@ -112,45 +112,46 @@ impl Encoding {
     pub(crate) fn encode_onto(&self, word: &str, text: &mut String) -> Option<()> {
         match self {
             Self::Map(map) => map.encode_onto(word, text),
-            _ => text.push_str(&self.encode(word)?),
+            _ => text.push_str(&self.encode_word(word)?),
         }
         Some(())
     }
 
     /// The only word with this text, for an injective encoding.
-    pub(crate) fn decode(&self, text: &str) -> Option<String> {
+    pub(crate) fn decode_word(&self, text: &str) -> Option<String> {
         match self {
-            Self::Map(map) if map.is_injective() => map.decode(text),
+            Self::Map(map) if map.is_injective() => map.decode_word(text),
             Self::Map(_) | Self::Truncated { .. } => None,
             Self::Padded { descending, .. } => {
                 let number: Number = complement_if(*descending, text.to_owned()).parse().ok()?;
-                Some(number.to_string()).filter(|word| self.encode(word).as_deref() == Some(text))
+                Some(number.to_string()).filter(|word| self.encode_word(word).as_deref() == Some(text))
             }
             Self::Plain => Some(text.to_owned()),
             Self::Rank { members, descending } => {
                 let rank: usize = complement_if(*descending, text.to_owned()).parse().ok()?;
                 members
                     .get(rank)
-                    .filter(|word| self.encode(word).as_deref() == Some(text))
+                    .filter(|word| self.encode_word(word).as_deref() == Some(text))
                     .cloned()
             }
         }
     }
 
     /// The texts of the words of `source`.
-    pub(crate) fn language(&self, source: &WordSet<'_>, effort: &Effort) -> KeyLanguage {
+    pub(crate) fn encoded_language(&self, source: &WordSet<'_>, effort: &Effort) -> KeyLanguage {
         if let Some(words) = source.words() {
-            if !effort.take(words.iter().map(|word| 1 + word.len()).sum()) {
+            if !effort.take_steps(words.iter().map(|word| 1 + word.len()).sum()) {
                 return KeyLanguage::of_words([]);
             }
             let texts = self.texts(&words);
             return KeyLanguage::of_words(texts.iter().map(String::as_str));
         }
         match self {
-            Self::Map(map) => source.language().image(map, effort),
-            Self::Truncated { chars } => {
-                KeyLanguage::new(source.language().automaton.truncated(*chars, effort), ValueLengths::ANY)
-            }
+            Self::Map(map) => source.word_language().image_under(map, effort),
+            Self::Truncated { chars } => KeyLanguage::new(
+                source.word_language().automaton.truncated_texts(*chars, effort),
+                ValueLengths::ANY,
+            ),
             Self::Padded {
                 integer_digits,
                 fraction_digits,
@@ -163,16 +164,16 @@ impl Encoding {
                 } else {
                     CharacterMap::IDENTITY
                 };
-                KeyLanguage::new(padded, ValueLengths::ANY).image(&map, effort)
+                KeyLanguage::new(padded, ValueLengths::ANY).image_under(&map, effort)
             }
-            Self::Plain | Self::Rank { .. } => source.language(),
+            Self::Plain | Self::Rank { .. } => source.word_language(),
         }
     }
 
     /// The texts of the words of `source`, or every text where those are too much to work out.
     pub(crate) fn language_or_any(&self, source: &WordSet<'_>) -> KeyLanguage {
         let effort = Effort::of_one_decision();
-        let language = self.language(source, &effort);
+        let language = self.encoded_language(source, &effort);
         if effort.has_given_up() {
             KeyLanguage::any(ValueLengths::ANY)
         } else {
@@ -195,7 +196,7 @@ impl Encoding {
                     .map(|(rank, _)| complement_if(*descending, format!("{rank:0width$}")))
                     .collect()
             }
-            _ => words.iter().filter_map(|word| self.encode(word)).collect(),
+            _ => words.iter().filter_map(|word| self.encode_word(word)).collect(),
         }
     }
 
@@ -262,7 +263,7 @@ const DESCENDING_DIGITS: CharacterMap = CharacterMap {
 
 fn pad(number: Number, integer_digits: u8, fraction_digits: u8) -> Option<String> {
     let width = usize::from(integer_digits) + usize::from(fraction_digits);
-    let digits = format!("{:0width$}", number.scaled(fraction_digits)?);
+    let digits = format!("{:0width$}", number.scaled_magnitude(fraction_digits)?);
     if number.is_negative() || digits.len() > width {
         return None;
     }
@@ -276,7 +277,7 @@ fn pad(number: Number, integer_digits: u8, fraction_digits: u8) -> Option<String
 
 fn complement_if(descending: bool, text: String) -> String {
     if descending {
-        DESCENDING_DIGITS.encode(&text)
+        DESCENDING_DIGITS.encode_word(&text)
     } else {
         text
     }
@@ -296,7 +297,7 @@ mod tests {
 
     #[test]
     fn numbers_are_padded_on_both_sides_of_the_point() {
-        let domain = Domain::integer(Some(0), Some(99999));
+        let domain = Domain::integer_range(Some(0), Some(99999));
         let padded = encoding(
             Form::Padded {
                 integer_digits: 5,
@@ -304,13 +305,13 @@ mod tests {
             },
             &domain,
         );
-        assert_eq!(padded.encode("12.5").unwrap(), "00012.50");
-        assert_eq!(padded.decode("00012.50").unwrap(), "12.5");
+        assert_eq!(padded.encode_word("12.5").unwrap(), "00012.50");
+        assert_eq!(padded.decode_word("00012.50").unwrap(), "12.5");
         for word in ["-1", "100000", "0.001"] {
-            assert_eq!(padded.encode(word), None, "{word}");
+            assert_eq!(padded.encode_word(word), None, "{word}");
         }
         for text in ["12.5", "00012.5", "0012.50", "00012,50", "-0012.50"] {
-            assert_eq!(padded.decode(text), None, "{text}");
+            assert_eq!(padded.decode_word(text), None, "{text}");
         }
     }
 
@@ -318,16 +319,16 @@ mod tests {
     fn ranks_have_the_width_of_the_last() {
         let words: Vec<String> = (0..11).map(|number| format!("w{number}")).collect();
         let domain = Domain::OneOf(words);
-        let rank = encoding(Form::rank(&domain).unwrap(), &domain);
-        assert_eq!(rank.encode("w3").unwrap(), "03");
-        assert_eq!(rank.decode("10").unwrap(), "w10");
+        let rank = encoding(Form::rank_form(&domain).unwrap(), &domain);
+        assert_eq!(rank.encode_word("w3").unwrap(), "03");
+        assert_eq!(rank.decode_word("10").unwrap(), "w10");
         assert_eq!(
-            (rank.decode("3"), rank.decode("11"), rank.encode("other")),
+            (rank.decode_word("3"), rank.decode_word("11"), rank.encode_word("other")),
             (None, None, None)
         );
-        let descending = encoding(Form::rank(&domain).unwrap().descending(), &domain);
-        assert_eq!(descending.encode("w3").unwrap(), "96");
-        assert_eq!(descending.decode("96").unwrap(), "w3");
+        let descending = encoding(Form::rank_form(&domain).unwrap().descending_form(), &domain);
+        assert_eq!(descending.encode_word("w3").unwrap(), "96");
+        assert_eq!(descending.decode_word("96").unwrap(), "w3");
     }
 
     #[test]
@@ -342,19 +343,28 @@ mod tests {
             (Domain::Geohash { precision: 5 }, "u4pru", "5vb85"),
         ];
         for (domain, word, text) in cases {
-            let encoding = encoding(Form::Fixed.descending(), &domain);
-            assert_eq!(encoding.encode(word).unwrap(), text);
-            assert_eq!(encoding.decode(text).unwrap(), word);
+            let encoding = encoding(Form::Fixed.descending_form(), &domain);
+            assert_eq!(encoding.encode_word(word).unwrap(), text);
+            assert_eq!(encoding.decode_word(text).unwrap(), word);
         }
     }
 
     #[test]
     fn an_encoding_that_changes_nothing_is_the_identity() {
         let identity = Encoding::Map(CharacterMap::IDENTITY);
-        let simplified = |form, domain: &Domain| encoding(form, domain).simplified(&WordSet::Domain(domain));
-        assert_eq!(simplified(Form::Escaped, &Domain::pattern("[a-z]+").unwrap()), identity);
-        assert_eq!(simplified(Form::Lower, &Domain::pattern("[a-z]+").unwrap()), identity);
-        assert_ne!(simplified(Form::Lower, &Domain::pattern("[A-z]+").unwrap()), identity);
+        let simplified = |form, domain: &Domain| encoding(form, domain).simplified_on(&WordSet::Domain(domain));
+        assert_eq!(
+            simplified(Form::Escaped, &Domain::from_pattern("[a-z]+").unwrap()),
+            identity
+        );
+        assert_eq!(
+            simplified(Form::Lower, &Domain::from_pattern("[a-z]+").unwrap()),
+            identity
+        );
+        assert_ne!(
+            simplified(Form::Lower, &Domain::from_pattern("[A-z]+").unwrap()),
+            identity
+        );
         assert_ne!(simplified(Form::Escaped, &Domain::text(0, None)), identity);
         assert_eq!(simplified(Form::Escaped, &Domain::Date), identity);
     }

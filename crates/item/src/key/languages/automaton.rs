@@ -43,17 +43,17 @@ static NO_NODE: AutomatonState = AutomatonState {
 impl Automaton {
     /// The automaton of every text.
     pub(crate) fn any() -> Self {
-        Self::repeated(Class::any())
+        Self::repeated_class(Class::any())
     }
 
     /// The automaton of every text over one class.
-    pub(crate) fn repeated(class: Class) -> Self {
+    pub(crate) fn repeated_class(class: Class) -> Self {
         let edge = AutomatonEdge {
             class,
             counted: true,
             target: 0,
         };
-        Self::trimmed(vec![AutomatonState {
+        Self::trimmed_nodes(vec![AutomatonState {
             edges: vec![edge],
             accepting: true,
         }])
@@ -86,8 +86,8 @@ impl Automaton {
     }
 
     /// The automaton of the texts that `map` makes of these.
-    pub(crate) fn image(&self, map: &CharacterMap, effort: &Effort) -> Self {
-        let moved = map.moved();
+    pub(crate) fn image_under(&self, map: &CharacterMap, effort: &Effort) -> Self {
+        let moved = map.moved_characters();
         let mut nodes: Vec<AutomatonState> = self
             .nodes
             .iter()
@@ -98,11 +98,11 @@ impl Automaton {
                 let mut kept = edge.class.without(&moved);
                 let mut sequences = Vec::new();
                 let encoded = edge.class.meet(&moved);
-                if !effort.take(1 + encoded.size()) {
-                    return Self::trimmed(Vec::new());
+                if !effort.take_steps(1 + encoded.size()) {
+                    return Self::trimmed_nodes(Vec::new());
                 }
                 for character in encoded.characters() {
-                    let text = map.encode(character.encode_utf8(&mut [0; 4]));
+                    let text = map.encode_word(character.encode_utf8(&mut [0; 4]));
                     match single_character(&text) {
                         Some(character) => kept.insert(character),
                         None => sequences.push(text),
@@ -120,11 +120,11 @@ impl Automaton {
                 push_sequences(&mut nodes, state, suffixes, edge);
             }
         }
-        Self::trimmed(nodes)
+        Self::trimmed_nodes(nodes)
     }
 
     /// The automaton of the texts that both accept. An edge counts if it does here.
-    pub(crate) fn meet(&self, other: &Self, effort: &Effort) -> Self {
+    pub(crate) fn meet_texts(&self, other: &Self, effort: &Effort) -> Self {
         let mut pairs = Interner::new((0, 0));
         let mut nodes = Vec::new();
         while let Some((left, right)) = pairs.get(nodes.len()) {
@@ -138,8 +138,8 @@ impl Automaton {
                 .iter()
                 .flat_map(|one| right.edges.iter().map(move |two| (one, two)))
             {
-                if !effort.take(one.class.steps()) {
-                    return Self::trimmed(Vec::new());
+                if !effort.take_steps(one.class.meeting_steps()) {
+                    return Self::trimmed_nodes(Vec::new());
                 }
                 let class = one.class.meet(&two.class);
                 if !class.is_empty() {
@@ -153,16 +153,16 @@ impl Automaton {
             }
             nodes.push(node);
         }
-        Self::trimmed(nodes)
+        Self::trimmed_nodes(nodes)
     }
 
     /// The automaton of the beginnings, `length` characters long, of these texts.
-    pub(crate) fn truncated(&self, length: usize, effort: &Effort) -> Self {
+    pub(crate) fn truncated_texts(&self, length: usize, effort: &Effort) -> Self {
         let mut places = Interner::new((0, 0));
         let mut nodes = Vec::new();
         while let Some((state, depth)) = places.get(nodes.len()) {
-            if !effort.take(1 + self.node(state).edges.len()) {
-                return Self::trimmed(Vec::new());
+            if !effort.take_steps(1 + self.node(state).edges.len()) {
+                return Self::trimmed_nodes(Vec::new());
             }
             let mut node = AutomatonState {
                 edges: vec![],
@@ -176,11 +176,11 @@ impl Automaton {
             }
             nodes.push(node);
         }
-        Self::trimmed(nodes)
+        Self::trimmed_nodes(nodes)
     }
 
     /// Cuts the states that are not reachable or cannot accept, and gathers the alphabet.
-    pub(crate) fn trimmed(nodes: Vec<AutomatonState>) -> Self {
+    pub(crate) fn trimmed_nodes(nodes: Vec<AutomatonState>) -> Self {
         let live = accepting_ancestors(&nodes);
         let is_live = |state: State| live.get(state).copied().unwrap_or(false);
         let mut order = Interner::new(0);
@@ -299,7 +299,7 @@ impl Trie {
         for edge in nodes.iter_mut().flat_map(|node| &mut node.edges) {
             edge.target = turned(edge.target);
         }
-        Automaton::trimmed(nodes)
+        Automaton::trimmed_nodes(nodes)
     }
 }
 
@@ -335,21 +335,21 @@ impl Builder {
         self.nodes.len()
     }
 
-    pub(crate) fn add(&mut self) -> State {
+    pub(crate) fn add_state(&mut self) -> State {
         self.nodes.push(AutomatonState::default());
         self.jumps.push(Vec::new());
         self.nodes.len() - 1
     }
 
-    pub(crate) fn jump(&mut self, from: State, to: State) {
+    pub(crate) fn add_jump(&mut self, from: State, to: State) {
         if let Some(jumps) = self.jumps.get_mut(from) {
             jumps.push(to);
         }
     }
 
     /// A new state, reached from `from` by a character of `class`.
-    pub(crate) fn step(&mut self, from: State, class: Class) -> State {
-        let target = self.add();
+    pub(crate) fn add_step(&mut self, from: State, class: Class) -> State {
+        let target = self.add_state();
         push_edge(
             &mut self.nodes,
             from,
@@ -365,26 +365,26 @@ impl Builder {
     /// A new state, reached from `from` by this text.
     pub(crate) fn text(&mut self, from: State, text: &str) -> State {
         text.chars()
-            .fold(from, |state, character| self.step(state, Class::single(character)))
+            .fold(from, |state, character| self.add_step(state, Class::single(character)))
     }
 
     /// Adds a whole automaton behind `from`; the new state is where it accepts.
-    pub(crate) fn automaton(&mut self, from: State, automaton: &Automaton) -> State {
+    pub(crate) fn add_automaton(&mut self, from: State, automaton: &Automaton) -> State {
         let base = self.len();
         let end = base + automaton.nodes.len();
         for node in &automaton.nodes {
-            let state = self.add();
+            let state = self.add_state();
             let edges = node.edges.iter().map(|edge| AutomatonEdge {
                 target: base + edge.target,
                 ..edge.clone()
             });
             edges.for_each(|edge| push_edge(&mut self.nodes, state, edge));
             if node.accepting {
-                self.jump(state, end);
+                self.add_jump(state, end);
             }
         }
-        self.jump(from, base);
-        self.add()
+        self.add_jump(from, base);
+        self.add_state()
     }
 
     /// The automaton that accepts in `end`: each state takes over what it reaches by empty moves.
@@ -400,7 +400,7 @@ impl Builder {
                 accepting: closure.contains(&end),
             }
         });
-        Automaton::trimmed(nodes.collect())
+        Automaton::trimmed_nodes(nodes.collect())
     }
 
     /// Takes the steps of [`Builder::finish`]: one for each state that it looks at, and one for each range of characters
@@ -410,7 +410,7 @@ impl Builder {
             let edges = self.nodes.get(*state).map_or(&[][..], |node| &node.edges);
             1 + edges.iter().map(|edge| edge.class.range_count()).sum::<usize>()
         };
-        (0..self.len()).all(|state| effort.take(self.closure(state).iter().map(ranges).sum()))
+        (0..self.len()).all(|state| effort.take_steps(self.closure(state).iter().map(ranges).sum()))
     }
 
     /// The states that empty moves lead to, in the order in which they are first met.
@@ -546,7 +546,7 @@ mod tests {
     #[test]
     fn an_image_holds_exactly_the_encoded_texts() {
         let map = CharacterMap::escaped(Delimiter::default());
-        let image = Automaton::any().image(&map, &Effort::of_one_decision());
+        let image = Automaton::any().image_under(&map, &Effort::of_one_decision());
         for text in ["", "a", "a$23b$24", "$23"] {
             assert!(accepts(&image, text), "{text}");
         }
@@ -558,7 +558,7 @@ mod tests {
     #[test]
     fn a_meet_accepts_what_both_do() {
         let meet = Automaton::of_words(["a", "ab", "b"])
-            .meet(&Automaton::of_words(["ab", "b", "c"]), &Effort::of_one_decision());
+            .meet_texts(&Automaton::of_words(["ab", "b", "c"]), &Effort::of_one_decision());
         let accepted: Vec<&str> = ["a", "ab", "b", "c"]
             .into_iter()
             .filter(|text| accepts(&meet, text))
@@ -566,14 +566,14 @@ mod tests {
         assert_eq!(accepted, ["ab", "b"]);
         assert!(
             Automaton::of_words(["a"])
-                .meet(&Automaton::of_words(["b"]), &Effort::of_one_decision())
+                .meet_texts(&Automaton::of_words(["b"]), &Effort::of_one_decision())
                 .is_empty()
         );
     }
 
     #[test]
     fn truncation_keeps_beginnings_of_whole_texts_only() {
-        let beginnings = Automaton::of_words(["abc", "axy", "b"]).truncated(2, &Effort::of_one_decision());
+        let beginnings = Automaton::of_words(["abc", "axy", "b"]).truncated_texts(2, &Effort::of_one_decision());
         let accepted: Vec<&str> = ["a", "ab", "ax", "b", "abc"]
             .into_iter()
             .filter(|text| accepts(&beginnings, text))

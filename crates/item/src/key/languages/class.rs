@@ -42,7 +42,7 @@ impl Class {
     }
 
     /// How many steps it takes to meet it with another: most classes have few ranges, those of all letters hundreds.
-    pub(crate) fn steps(&self) -> usize {
+    pub(crate) fn meeting_steps(&self) -> usize {
         const RANGES_PER_STEP: usize = 8;
         1 + self.range_count() / RANGES_PER_STEP
     }
@@ -91,7 +91,7 @@ impl Class {
     }
 
     /// A member that reads well in an example: a letter or a digit where there is one.
-    pub(crate) fn readable(&self) -> Option<char> {
+    pub(crate) fn readable_character(&self) -> Option<char> {
         let preferred = "a1"
             .chars()
             .chain('b'..='z')
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn examples_prefer_letters_and_digits() {
-        assert_eq!(Class::any().readable(), Some('a'));
-        assert_eq!(Class::range('0', '9').readable(), Some('1'));
-        assert_eq!(Class::range('À', 'Ö').readable(), Some('À'));
-        assert_eq!(Class::empty().readable(), None);
+        assert_eq!(Class::any().readable_character(), Some('a'));
+        assert_eq!(Class::range('0', '9').readable_character(), Some('1'));
+        assert_eq!(Class::range('À', 'Ö').readable_character(), Some('À'));
+        assert_eq!(Class::empty().readable_character(), None);
     }
 }

@@ -72,7 +72,7 @@ impl Domain {
     }
 
     /// Strings that match a pattern whole.
-    pub fn pattern(pattern: &str) -> Result<Self, PatternError> {
+    pub fn from_pattern(pattern: &str) -> Result<Self, PatternError> {
         let pattern = Some(Pattern::new(pattern)?);
         Ok(Self::Text(TextDomain {
             pattern,
@@ -86,8 +86,8 @@ impl Domain {
     }
 
     /// Integers between two limits.
-    pub fn integer(min: Option<i64>, max: Option<i64>) -> Self {
-        Self::Number(NumberRange::integers(min, max))
+    pub fn integer_range(min: Option<i64>, max: Option<i64>) -> Self {
+        Self::Number(NumberRange::integer_range(min, max))
     }
 
     /// Whether `value` is one of them.
@@ -180,7 +180,7 @@ impl Domain {
             Self::Ksuid => shapes::is_ksuid(word),
             Self::Uuid => shapes::is_uuid(word),
             Self::Geohash { precision } => shapes::is_geohash(word, *precision),
-            Self::Text(_) | Self::Binary { .. } => self.language().contains(word),
+            Self::Text(_) | Self::Binary { .. } => self.word_language().contains(word),
         }
     }
 
@@ -193,15 +193,15 @@ impl Domain {
     }
 
     /// Whether some word contains `character`.
-    pub(crate) fn mentions(&self, character: char) -> bool {
+    pub(crate) fn mentions_character(&self, character: char) -> bool {
         match self {
             Self::OneOf(words) => words.iter().any(|word| word.contains(character)),
-            _ => self.language().automaton.alphabet().contains(character),
+            _ => self.word_language().automaton.alphabet().contains(character),
         }
     }
 
     /// The words of every value.
-    pub(crate) fn language(&self) -> KeyLanguage {
+    pub(crate) fn word_language(&self) -> KeyLanguage {
         match self {
             Self::Text(text) => text.language(),
             Self::OneOf(words) => KeyLanguage::of_words(words.iter().map(String::as_str)),
@@ -230,10 +230,10 @@ impl Domain {
             }),
             Self::Either(domains) => {
                 let mut builder = Builder::new();
-                let end = builder.add();
+                let end = builder.add_state();
                 for domain in domains {
-                    let last = builder.automaton(0, &domain.language().automaton);
-                    builder.jump(last, end);
+                    let last = builder.add_automaton(0, &domain.word_language().automaton);
+                    builder.add_jump(last, end);
                 }
                 KeyLanguage::new(builder.finish(end), ValueLengths::ANY)
             }
@@ -241,7 +241,7 @@ impl Domain {
     }
 
     /// A word that reads well in an example, where the domain suggests one.
-    pub(crate) fn sample(&self) -> Option<String> {
+    pub(crate) fn sample_word(&self) -> Option<String> {
         let text = match self {
             Self::Date => "2026-01-31",
             Self::Time => "2026-01-31T09:30:00.000Z",
@@ -253,8 +253,8 @@ impl Domain {
             Self::Geohash { precision } => "u4pruydqqvj8".get(..usize::from(*precision))?,
             Self::OneOf(words) => words.first()?,
             Self::Bool => "true",
-            Self::Number(range) => return range.sample().map(|number| number.to_string()),
-            Self::Either(domains) => return domains.iter().find_map(Self::sample),
+            Self::Number(range) => return range.sample_number().map(|number| number.to_string()),
+            Self::Either(domains) => return domains.iter().find_map(Self::sample_word),
             Self::Text(TextDomain {
                 pattern: None,
                 min_chars,
@@ -281,7 +281,7 @@ impl TextDomain {
         };
         match &self.pattern {
             Some(pattern) => {
-                let language = pattern.language();
+                let language = pattern.pattern_language();
                 KeyLanguage {
                     length: language.length.meet(length),
                     ..language.clone()
@@ -364,7 +364,7 @@ fn date_pattern() -> String {
 /// The language of a pattern written here. The tests know that each of them is one.
 fn fixed(pattern: &str) -> KeyLanguage {
     match Pattern::new(pattern) {
-        Ok(pattern) => pattern.language().clone(),
+        Ok(pattern) => pattern.pattern_language().clone(),
         Err(_) => KeyLanguage::of_words([]),
     }
 }
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn every_sample_is_in_its_domain_and_has_its_length() {
         for domain in fixed_domains() {
-            let sample = domain.sample().unwrap();
+            let sample = domain.sample_word().unwrap();
             assert!(domain.contains(&Value::from(sample.as_str())), "{domain}: {sample}");
             assert_eq!(domain.fixed_chars(), Some(sample.len()), "{domain}");
         }
@@ -432,7 +432,7 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_in_no_domain() {
         assert!(!Domain::text(0, None).contains(&Value::from(1)));
-        assert!(!Domain::integer(None, None).contains(&Value::from("1")));
+        assert!(!Domain::integer_range(None, None).contains(&Value::from("1")));
         assert!(!Domain::Bool.contains(&Value::from("true")));
         assert!(Domain::Bool.contains(&Value::from(true)));
         assert!(!Domain::text(0, None).contains(&Value::Null));
@@ -443,7 +443,7 @@ mod tests {
         let domain = Domain::Either(vec![Domain::Date, Domain::one_of(["AVAILABLE"])]);
         assert!(domain.contains(&Value::from("2026-02-13")) && domain.contains(&Value::from("AVAILABLE")));
         assert!(!domain.contains(&Value::from("GONE")));
-        assert!(domain.language().contains("2026-02-13") && domain.language().contains("AVAILABLE"));
+        assert!(domain.word_language().contains("2026-02-13") && domain.word_language().contains("AVAILABLE"));
         assert_eq!(domain.to_string(), "a date such as 2026-01-31 or one of `AVAILABLE`");
     }
 

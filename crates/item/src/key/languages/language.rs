@@ -50,16 +50,16 @@ impl KeyLanguage {
         Self::new(Automaton::of_words(words), ValueLengths::ANY)
     }
 
-    pub(crate) fn image(&self, map: &CharacterMap, effort: &Effort) -> Self {
+    pub(crate) fn image_under(&self, map: &CharacterMap, effort: &Effort) -> Self {
         if self.is_fixed_by(map) {
             return self.clone();
         }
-        Self::new(self.automaton.image(map, effort), self.length)
+        Self::new(self.automaton.image_under(map, effort), self.length)
     }
 
     /// Whether `map` leaves every text as it is.
     pub(crate) fn is_fixed_by(&self, map: &CharacterMap) -> bool {
-        map.is_identity() || self.automaton.alphabet().meet(&map.moved()).is_empty()
+        map.is_identity() || self.automaton.alphabet().meet(&map.moved_characters()).is_empty()
     }
 
     pub(crate) fn meet(&self, other: &Self, effort: &Effort) -> Self {
@@ -69,7 +69,7 @@ impl KeyLanguage {
         } else if Arc::ptr_eq(&self.automaton, &ANY) {
             Arc::clone(&other.automaton)
         } else {
-            Arc::new(self.automaton.meet(&other.automaton, effort))
+            Arc::new(self.automaton.meet_texts(&other.automaton, effort))
         };
         Self { automaton, length }
     }
@@ -81,19 +81,19 @@ impl KeyLanguage {
         let mut cursors = vec![LanguageCursor::START];
         let mut next = Vec::new();
         for character in text.chars() {
-            self.advance(&cursors, character, &mut next);
+            self.advance_cursors(&cursors, character, &mut next);
             std::mem::swap(&mut cursors, &mut next);
         }
         cursors.iter().any(|cursor| self.may_end(*cursor))
     }
 
     /// Fills `next` with the places that `character` leads to.
-    pub(crate) fn advance(&self, cursors: &[LanguageCursor], character: char, next: &mut Vec<LanguageCursor>) {
+    pub(crate) fn advance_cursors(&self, cursors: &[LanguageCursor], character: char, next: &mut Vec<LanguageCursor>) {
         next.clear();
         for cursor in cursors {
             for edge in &self.automaton.node(cursor.state).edges {
                 if edge.class.contains(character) {
-                    next.extend(self.follow(*cursor, edge.target, edge.counted));
+                    next.extend(self.follow_edge(*cursor, edge.target, edge.counted));
                 }
             }
         }
@@ -102,7 +102,7 @@ impl KeyLanguage {
     }
 
     /// The place behind an edge, unless the value would become too long.
-    pub(crate) fn follow(&self, cursor: LanguageCursor, target: State, counted: bool) -> Option<LanguageCursor> {
+    pub(crate) fn follow_edge(&self, cursor: LanguageCursor, target: State, counted: bool) -> Option<LanguageCursor> {
         let count = if counted {
             self.length.tick(cursor.count)?
         } else {
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn lengths_count_characters_of_the_value_not_of_the_text() {
         let strings = KeyLanguage::any(ValueLengths { min: 1, max: Some(2) });
-        let texts = strings.image(&CharacterMap::escaped(Delimiter::default()), &Effort::of_one_decision());
+        let texts = strings.image_under(&CharacterMap::escaped(Delimiter::default()), &Effort::of_one_decision());
         assert!(strings.contains("éé") && !strings.contains("") && !strings.contains("aaa"));
         assert!(texts.contains("$23$24") && texts.contains("a") && !texts.contains("$23$24a"));
     }

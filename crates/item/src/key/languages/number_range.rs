@@ -16,7 +16,7 @@ pub struct NumberRange {
 
 impl NumberRange {
     /// The integers between two limits.
-    pub fn integers(min: Option<i64>, max: Option<i64>) -> Self {
+    pub fn integer_range(min: Option<i64>, max: Option<i64>) -> Self {
         Self {
             decimals: Some(0),
             min: min.map(Number::from),
@@ -67,7 +67,7 @@ impl NumberRange {
     }
 
     /// A number that reads well in an example.
-    pub(crate) fn sample(&self) -> Option<Number> {
+    pub(crate) fn sample_number(&self) -> Option<Number> {
         [Some(Number::ONE), Some(Number::ZERO), self.lowest(), self.highest()]
             .into_iter()
             .flatten()
@@ -75,9 +75,9 @@ impl NumberRange {
     }
 
     /// The numbers from the least one upward, at most `limit`, and whether these are all.
-    pub(crate) fn numbers(&self, limit: usize) -> (Vec<Number>, bool) {
+    pub(crate) fn lowest_numbers(&self, limit: usize) -> (Vec<Number>, bool) {
         let (Some(lowest), Some(highest), Some(decimals)) = (self.lowest(), self.highest(), self.decimals) else {
-            return (self.sample().into_iter().collect(), false);
+            return (self.sample_number().into_iter().collect(), false);
         };
         let mut numbers = Vec::new();
         let mut next = Some(lowest);
@@ -86,7 +86,7 @@ impl NumberRange {
                 return (numbers, false);
             }
             numbers.push(number);
-            next = number.successor(decimals);
+            next = number.next_number(decimals);
         }
         (numbers, next.is_some())
     }
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn small_ranges_are_listed_whole() {
-        let (numbers, complete) = range(Some(1), "0.85", "1.1").numbers(10);
+        let (numbers, complete) = range(Some(1), "0.85", "1.1").lowest_numbers(10);
         let texts: Vec<String> = numbers.iter().map(Number::to_string).collect();
         assert_eq!((texts.join(" ").as_str(), complete), ("0.9 1 1.1", true));
-        assert_eq!(range(Some(0), "0", "100").numbers(3).0.len(), 3);
-        assert!(!range(Some(0), "0", "100").numbers(3).1);
+        assert_eq!(range(Some(0), "0", "100").lowest_numbers(3).0.len(), 3);
+        assert!(!range(Some(0), "0", "100").lowest_numbers(3).1);
     }
 }

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 pub(crate) fn padded_numerals(range: &NumberRange, integer_digits: u8, fraction_digits: u8) -> Automaton {
     let width = usize::from(integer_digits) + usize::from(fraction_digits);
     let digits = |number: Option<Number>| {
-        let scaled = number.and_then(|number| number.scaled(fraction_digits))?;
+        let scaled = number.and_then(|number| number.scaled_magnitude(fraction_digits))?;
         Some(format!("{scaled:0width$}").into_bytes())
     };
     let (Some(low), Some(high)) = (digits(range.lowest()), digits(range.highest())) else {
@@ -48,11 +48,11 @@ pub(crate) fn plain_numerals(range: &NumberRange) -> Automaton {
         (sign, automaton)
     });
     let mut builder = super::automaton::Builder::new();
-    let end = builder.add();
+    let end = builder.add_state();
     for (sign, automaton) in readers {
         let from = builder.text(0, sign);
-        let last = builder.automaton(from, &automaton);
-        builder.jump(last, end);
+        let last = builder.add_automaton(from, &automaton);
+        builder.add_jump(last, end);
     }
     builder.finish(end)
 }
@@ -83,7 +83,7 @@ fn explore<P: Clone + Eq + std::hash::Hash>(
             accepting: may_end(&place),
         });
     }
-    Automaton::trimmed(nodes)
+    Automaton::trimmed_nodes(nodes)
 }
 
 /// How many digits of a padded number may be other than zero.
@@ -446,7 +446,7 @@ mod tests {
         for range in ranges {
             let language = KeyLanguage::new(padded_numerals(&range, 3, 2), ValueLengths::ANY);
             for number in hundredths(0, 13_000) {
-                let units = number.scaled(2).unwrap();
+                let units = number.scaled_magnitude(2).unwrap();
                 let text = format!("{:03}.{:02}", units / 100, units % 100);
                 assert_eq!(language.contains(&text), range.contains(number), "{text} in {range}");
             }

@@ -33,7 +33,7 @@ impl Pattern {
     /// Reads a pattern with the steps that are left of an effort that several patterns share.
     pub fn new_within(text: &str, effort: &Effort) -> Result<Self, PatternError> {
         effort
-            .share(PATTERN_STEPS_MAX, |own| Self::read(text, own))
+            .share_steps(PATTERN_STEPS_MAX, |own| Self::read(text, own))
             .map_err(|error| match error.problem {
                 PatternProblem::Size if effort.is_spent() => PatternError {
                     problem: PatternProblem::Others,
@@ -70,11 +70,11 @@ impl Pattern {
     }
 
     /// Whether `text` matches whole.
-    pub fn matches(&self, text: &str) -> bool {
+    pub fn matches_whole(&self, text: &str) -> bool {
         self.read.language.contains(text)
     }
 
-    pub(crate) fn language(&self) -> &KeyLanguage {
+    pub(crate) fn pattern_language(&self) -> &KeyLanguage {
         &self.read.language
     }
 }
@@ -112,7 +112,7 @@ enum PatternProblem {
 
 impl PatternError {
     /// Why it is none, without the pattern.
-    pub fn reason(&self) -> String {
+    pub fn pattern_reason(&self) -> String {
         match &self.problem {
             PatternProblem::Syntax(reason) => reason.clone(),
             PatternProblem::Anchor => {
@@ -156,7 +156,7 @@ impl fmt::Display for Pattern {
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a pattern: {}", self.pattern, self.reason())
+        write!(f, "`{}` is not a pattern: {}", self.pattern, self.pattern_reason())
     }
 }
 
@@ -200,7 +200,7 @@ fn language_of(sequence: &[Hir], effort: &Effort) -> Result<KeyLanguage, Pattern
             min: repetition.min,
             max: repetition.max,
         };
-        return Ok(KeyLanguage::new(Automaton::repeated(class), length));
+        return Ok(KeyLanguage::new(Automaton::repeated_class(class), length));
     }
     let mut builder = Builder::new();
     let end = sequence
@@ -225,7 +225,7 @@ fn compile(builder: &mut Builder, hir: &Hir, from: State) -> Result<State, Patte
         }
         HirKind::Class(_) => {
             let class = class_of(hir)?.unwrap_or_else(Class::empty);
-            Ok(builder.step(from, class))
+            Ok(builder.add_step(from, class))
         }
         HirKind::Look(_) => Err(PatternProblem::Anchor),
         HirKind::Repetition(repetition) => repeat(builder, repetition, from),
@@ -235,12 +235,12 @@ fn compile(builder: &mut Builder, hir: &Hir, from: State) -> Result<State, Patte
             .try_fold(from, |state, hir| compile(builder, hir, state)),
         HirKind::Alternation(branches) => {
             if let Some(words) = branches.iter().map(literal).collect::<Option<Vec<&str>>>() {
-                return Ok(builder.automaton(from, &Automaton::of_words(words)));
+                return Ok(builder.add_automaton(from, &Automaton::of_words(words)));
             }
-            let end = builder.add();
+            let end = builder.add_state();
             for branch in branches {
                 let last = compile(builder, branch, from)?;
-                builder.jump(last, end);
+                builder.add_jump(last, end);
             }
             Ok(end)
         }
@@ -263,20 +263,20 @@ fn repeat(builder: &mut Builder, repetition: &Repetition, from: State) -> Result
     }
     let Some(max) = repetition.max else {
         // The loop has a state of its own, lest what else leaves `state` could be entered from it.
-        let around = builder.add();
-        builder.jump(state, around);
+        let around = builder.add_state();
+        builder.add_jump(state, around);
         let last = compile(builder, &repetition.sub, around)?;
-        builder.jump(last, around);
-        let end = builder.add();
-        builder.jump(around, end);
+        builder.add_jump(last, around);
+        let end = builder.add_state();
+        builder.add_jump(around, end);
         return Ok(end);
     };
-    let end = builder.add();
+    let end = builder.add_state();
     for _ in repetition.min..max {
-        builder.jump(state, end);
+        builder.add_jump(state, end);
         state = compile(builder, &repetition.sub, state)?;
     }
-    builder.jump(state, end);
+    builder.add_jump(state, end);
     Ok(end)
 }
 
@@ -327,7 +327,7 @@ mod tests {
         ];
         for (pattern, text, expected) in cases {
             assert_eq!(
-                Pattern::new(pattern).unwrap().matches(text),
+                Pattern::new(pattern).unwrap().matches_whole(text),
                 expected,
                 "/{pattern}/ {text}"
             );
@@ -337,8 +337,8 @@ mod tests {
     #[test]
     fn a_repeated_class_is_counted() {
         let pattern = Pattern::new("[a-z]{3,100000}").unwrap();
-        assert!(!pattern.matches("ab") && pattern.matches("abc"));
-        assert!(pattern.matches(&"x".repeat(100_000)) && !pattern.matches(&"x".repeat(100_001)));
+        assert!(!pattern.matches_whole("ab") && pattern.matches_whole("abc"));
+        assert!(pattern.matches_whole(&"x".repeat(100_000)) && !pattern.matches_whole(&"x".repeat(100_001)));
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Track {
 
     /// A track of what an encoding by character makes of the common text. Other encodings leave it
     /// as it is.
-    pub(crate) fn encoded(chain: Vec<KeyLanguage>, encoding: &Encoding) -> Self {
+    pub(crate) fn encoded_track(chain: Vec<KeyLanguage>, encoding: &Encoding) -> Self {
         let (map, chars) = match encoding {
             Encoding::Map(map) => (*map, None),
             Encoding::Truncated { chars } => (CharacterMap::IDENTITY, Some(*chars)),
@@ -90,7 +90,7 @@ impl Track {
             .flat_map(|(place, language)| {
                 let edges = language.automaton.node(place.cursor.state).edges.iter();
                 edges.filter_map(move |edge| {
-                    let cursor = language.follow(place.cursor, edge.target, edge.counted)?;
+                    let cursor = language.follow_edge(place.cursor, edge.target, edge.counted)?;
                     Some((&edge.class, ChainPlace { cursor, ..place }))
                 })
             })
@@ -108,12 +108,12 @@ impl Track {
         if self.map.is_identity() {
             return steps.map(|(class, place)| (Cow::Borrowed(class), place)).collect();
         }
-        let moved = self.map.moved();
+        let moved = self.map.moved_characters();
         let mut moves: Vec<_> = steps
             .map(|(class, place)| (Cow::Owned(class.without(&moved)), place))
             .collect();
         for character in moved.characters() {
-            let text = self.map.encode(character.encode_utf8(&mut [0; 4]));
+            let text = self.map.encode_word(character.encode_utf8(&mut [0; 4]));
             let places = text
                 .chars()
                 .fold(vec![place], |places, character| self.advance(&places, character));
@@ -241,7 +241,7 @@ impl<'a> ProductSearch<'a> {
     fn visit_successors(&mut self, from: usize, places: &[ChainPlace]) -> bool {
         let tracks = self.tracks.iter().zip(places);
         let moves: Vec<Moves<'a>> = tracks.map(|(track, place)| track.moves(*place)).collect();
-        if !self.effort.take(moves.iter().map(Vec::len).sum()) {
+        if !self.effort.take_steps(moves.iter().map(Vec::len).sum()) {
             return false;
         }
         self.visit_joint(from, &moves, &Class::any(), &mut Vec::with_capacity(places.len()))
@@ -250,7 +250,7 @@ impl<'a> ProductSearch<'a> {
     /// The states are visited as they are met: only those that are new are kept, not every way to one.
     fn visit_joint(&mut self, from: usize, moves: &[Moves<'a>], class: &Class, places: &mut Vec<ChainPlace>) -> bool {
         let Some((next, rest)) = moves.split_first() else {
-            if let Some(character) = class.readable() {
+            if let Some(character) = class.readable_character() {
                 let diverged = self.has_diverged(from, places);
                 self.visit(ProductVisit {
                     places: places.clone(),
@@ -261,7 +261,7 @@ impl<'a> ProductSearch<'a> {
             return true;
         };
         for (moved, place) in next {
-            if !self.effort.take(moved.steps()) {
+            if !self.effort.take_steps(moved.meeting_steps()) {
                 return false;
             }
             let class = class.meet(moved);
@@ -371,14 +371,14 @@ mod tests {
     #[test]
     fn a_mapped_track_reads_what_the_map_makes() {
         let map = CharacterMap::escaped(Delimiter::default());
-        let escaped = Track::encoded(vec![words(&["a$23$24b"])], &Encoding::Map(map));
+        let escaped = Track::encoded_track(vec![words(&["a$23$24b"])], &Encoding::Map(map));
         assert_eq!(found(&[Track::new(vec![text(0, None)]), escaped]).unwrap(), "a#$b");
     }
 
     #[test]
     fn a_truncated_track_reads_the_beginning() {
-        let month = Track::encoded(vec![words(&["2024-02"])], &Encoding::Truncated { chars: 7 });
-        let date = Track::new(vec![Domain::Date.language()]);
+        let month = Track::encoded_track(vec![words(&["2024-02"])], &Encoding::Truncated { chars: 7 });
+        let date = Track::new(vec![Domain::Date.word_language()]);
         assert!(found(&[date, month]).unwrap().starts_with("2024-02-"));
     }
 

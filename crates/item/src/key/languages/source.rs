@@ -35,7 +35,7 @@ impl<'a> WordSet<'a> {
             (one, two) if one.is_listed() || two.is_listed() => one.common_words(two, effort),
             (one, two) => match (one.number_range(), two.number_range()) {
                 (Some(one), Some(two)) => Self::Numbers(one.meet(&two)),
-                _ => Self::Texts(one.language().meet(&two.language(), effort)),
+                _ => Self::Texts(one.word_language().meet(&two.word_language(), effort)),
             },
         }
     }
@@ -67,41 +67,41 @@ impl<'a> WordSet<'a> {
         }
     }
 
-    pub(crate) fn language(&self) -> KeyLanguage {
+    pub(crate) fn word_language(&self) -> KeyLanguage {
         match self {
-            Self::Domain(domain) => domain.language(),
+            Self::Domain(domain) => domain.word_language(),
             Self::Words(words) => KeyLanguage::of_words(words.iter().map(String::as_str)),
-            Self::Numbers(range) => Domain::Number(*range).language(),
+            Self::Numbers(range) => Domain::Number(*range).word_language(),
             Self::Texts(language) => language.clone(),
         }
     }
 
     /// A word that reads well in an example, or failing that the shortest; none if there is none.
-    pub(crate) fn sample(&self, effort: &Effort) -> SearchOutcome<String> {
+    pub(crate) fn sample_word(&self, effort: &Effort) -> SearchOutcome<String> {
         let nice = match self {
-            Self::Domain(domain) => domain.sample(),
+            Self::Domain(domain) => domain.sample_word(),
             Self::Words(words) => words.first().cloned(),
-            Self::Numbers(range) => range.sample().map(|number| number.to_string()),
+            Self::Numbers(range) => range.sample_number().map(|number| number.to_string()),
             Self::Texts(_) => None,
         };
         match nice.filter(|word| self.contains(word)) {
             Some(word) => SearchOutcome::Found(word),
-            None => search::shortest_text(&[Track::new(vec![self.language()])], effort),
+            None => search::shortest_text(&[Track::new(vec![self.word_language()])], effort),
         }
     }
 
     /// Words, the shorter ones first, at most `limit`, and whether these are all. Of a class of many
     /// characters only those of `alphabet` are tried.
-    pub(crate) fn enumerate(&self, limit: usize, alphabet: &Class, effort: &Effort) -> (Vec<String>, bool) {
+    pub(crate) fn enumerate_words(&self, limit: usize, alphabet: &Class, effort: &Effort) -> (Vec<String>, bool) {
         if let Some(words) = self.words() {
             let complete = words.len() <= limit;
             return (words.into_iter().take(limit).collect(), complete);
         }
         if let Some(range) = self.number_range() {
-            let (numbers, complete) = range.numbers(limit);
+            let (numbers, complete) = range.lowest_numbers(limit);
             return (numbers.iter().map(ToString::to_string).collect(), complete);
         }
-        enumerate_texts(&self.language(), limit, alphabet, effort)
+        enumerate_texts(&self.word_language(), limit, alphabet, effort)
     }
 
     fn common_words(&self, other: &Self, effort: &Effort) -> Self {
@@ -110,7 +110,7 @@ impl<'a> WordSet<'a> {
             false => (other, self),
         };
         let words = listed.words().unwrap_or_default();
-        if !effort.take(words.iter().map(|word| 1 + word.len()).sum()) {
+        if !effort.take_steps(words.iter().map(|word| 1 + word.len()).sum()) {
             return Self::Words(Vec::new());
         }
         if let Some(others) = other.words() {
@@ -156,10 +156,10 @@ fn enumerate_texts(language: &KeyLanguage, limit: usize, alphabet: &Class, effor
         let mut next: BTreeMap<char, BTreeSet<LanguageCursor>> = BTreeMap::new();
         for cursor in cursors {
             for edge in &language.automaton.node(cursor.state).edges {
-                let Some(target) = language.follow(cursor, edge.target, edge.counted) else {
+                let Some(target) = language.follow_edge(cursor, edge.target, edge.counted) else {
                     continue;
                 };
-                if !effort.take(edge.class.steps()) {
+                if !effort.take_steps(edge.class.meeting_steps()) {
                     return (words, false);
                 }
                 let small = edge.class.size() <= SMALL_CLASS_CHARACTERS;
@@ -188,19 +188,19 @@ mod tests {
 
     fn words(domain: &Domain, limit: usize) -> (String, bool) {
         let (words, complete) =
-            WordSet::Domain(domain).enumerate(limit, &"ab".chars().collect(), &Effort::of_one_decision());
+            WordSet::Domain(domain).enumerate_words(limit, &"ab".chars().collect(), &Effort::of_one_decision());
         (words.join(" "), complete)
     }
 
     #[test]
     fn finite_sets_are_listed_whole() {
         assert_eq!(
-            words(&Domain::pattern("[ab]{1,2}").unwrap(), 10),
+            words(&Domain::from_pattern("[ab]{1,2}").unwrap(), 10),
             ("a b aa ab ba bb".to_owned(), true)
         );
         assert_eq!(words(&Domain::Bool, 10), ("false true".to_owned(), true));
         assert_eq!(
-            words(&Domain::integer(Some(8), Some(11)), 10),
+            words(&Domain::integer_range(Some(8), Some(11)), 10),
             ("8 9 10 11".to_owned(), true)
         );
     }
@@ -208,22 +208,22 @@ mod tests {
     #[test]
     fn what_is_cut_is_told() {
         assert_eq!(words(&Domain::text(1, Some(1)), 10), ("a b".to_owned(), false));
-        assert!(!words(&Domain::pattern("a*").unwrap(), 5).1);
+        assert!(!words(&Domain::from_pattern("a*").unwrap(), 5).1);
     }
 
     #[test]
     fn a_meet_keeps_what_both_have() {
         let (status, pattern) = (
             Domain::one_of(["open", "done", "x"]),
-            Domain::pattern("[a-z]{2,}").unwrap(),
+            Domain::from_pattern("[a-z]{2,}").unwrap(),
         );
         let effort = Effort::of_one_decision();
         let meet = WordSet::Domain(&status).meet(&WordSet::Domain(&pattern), &effort);
         assert_eq!(meet.words().unwrap(), ["open", "done"]);
-        let (long, short) = (Domain::text(3, None), Domain::pattern("[b-d]{1,3}").unwrap());
+        let (long, short) = (Domain::text(3, None), Domain::from_pattern("[b-d]{1,3}").unwrap());
         let meet = WordSet::Domain(&long).meet(&WordSet::Domain(&short), &effort);
-        assert_eq!(meet.sample(&effort), SearchOutcome::Found("bbb".to_owned()));
+        assert_eq!(meet.sample_word(&effort), SearchOutcome::Found("bbb".to_owned()));
         let meet = WordSet::Domain(&Domain::Date).meet(&WordSet::Domain(&Domain::Time), &effort);
-        assert_eq!(meet.sample(&effort), SearchOutcome::Never);
+        assert_eq!(meet.sample_word(&effort), SearchOutcome::Never);
     }
 }

@@ -4,7 +4,7 @@ use singlet_model::model::{Bounds, Comparison, Read};
 use singlet_plan::cost::{Call, Origin, RequestCost, Times, Worked};
 use singlet_plan::write::{WriteCost, WriteCosts, span_of};
 
-use crate::context::units;
+use crate::context::unit_figure;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -88,7 +88,7 @@ fn report_write(findings: &mut Findings<'_>, name: &str, (claimed, span): (&Boun
 fn check_read(context: &Context<'_>, findings: &mut Findings<'_>, read: &Read, (claimed, span): (&Bounds, Span)) {
     let ways = match by_hand(context, read) {
         Some(request) => vec![vec![request]],
-        None => context.plan(read).combinations.iter().map(|way| way.requests.clone()).collect(),
+        None => context.read_plan(read).combinations.iter().map(|way| way.requests.clone()).collect(),
     };
     let wrong: Option<Vec<String>> = ways.iter().map(|way| disagreement(context, claimed, way)).collect();
     let Some(why) = wrong.and_then(|all| all.into_iter().next()) else {
@@ -113,7 +113,7 @@ fn by_hand(context: &Context<'_>, read: &Read) -> Option<RequestCost> {
         index: using.index,
         entities: vec![entity.id],
         consistency: if strong { Consistency::Strong } else { Consistency::Eventual },
-        times: Times::once(),
+        times: Times::sent_once(),
         rows: if whole { Some(1) } else { using.limit.map(|(limit, _)| limit) },
         reads_on: using.filter.is_some(),
         asked_words: Vec::new(),
@@ -122,22 +122,22 @@ fn by_hand(context: &Context<'_>, read: &Read) -> Option<RequestCost> {
 
 /// What the requests cost, where that is not the figure.
 fn disagreement(context: &Context<'_>, claimed: &Bounds, requests: &[RequestCost]) -> Option<String> {
-    let worked = Worked::sum(requests, context.sizes());
-    let formulas: Vec<String> = requests.iter().map(RequestCost::formula).collect();
+    let worked = Worked::sum_requests(requests, context.row_sizes());
+    let formulas: Vec<String> = requests.iter().map(RequestCost::formula_text).collect();
     let costs = |how: &str| format!("costs {how}: {}", formulas.join(" + "));
     let least = claimed.min.or(claimed.max)?;
     if requests.is_empty() {
         return None;
     }
-    if least < units(worked.least) {
+    if least < unit_figure(worked.least) {
         return Some(costs(&format!("at least {}", worked.least)));
     }
     let above = |cost: &f64| claimed.min.is_some_and(|min| min > *cost);
-    if let Some(most) = worked.most.map(units).filter(above) {
+    if let Some(most) = worked.most.map(unit_figure).filter(above) {
         return Some(costs(&format!("at most {most}")));
     }
     // An estimate is no more exact than the whole units of the figure.
-    if let Some(usual) = worked.usual.map(units).filter(|usual| above(&usual.ceil())) {
+    if let Some(usual) = worked.usual.map(unit_figure).filter(|usual| above(&usual.ceil())) {
         return Some(costs(&format!("{usual} by the estimates")));
     }
     match (requests, worked.usual.or(worked.most)) {
@@ -157,6 +157,6 @@ fn each_row_rounded(claimed: &Bounds, list: &RequestCost) -> Option<String> {
     let row_kb = min * blocks_per_unit * 4.0 / rows as f64;
     Some(format!(
         "costs that only where each of its {rows} rows has {row_kb:.0} KB: {} rounds up once for all of them, not for each",
-        list.formula()
+        list.formula_text()
     ))
 }

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use crate::context::thousands;
+use crate::context::grouped_thousands;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -26,12 +26,12 @@ const SMALL_BYTES_MAX: u64 = 4096;
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut reported = HashSet::new();
-    for (write, step) in context.steps() {
+    for (write, step) in context.write_steps() {
         let entity = step.entity().and_then(|entity| context.model.entity(entity));
         let Some(entity) = entity.filter(|_| !step.add.is_empty()) else {
             continue;
         };
-        let usual = context.traffic().bytes(context.model, entity).map(|bytes| bytes as u64);
+        let usual = context.row_traffic().bytes(context.model, entity).map(|bytes| bytes as u64);
         let bound = context.size_bound(entity).map(|bound| bound.bytes);
         let Some(bytes) = usual.or(bound).filter(|bytes| *bytes > SMALL_BYTES_MAX) else {
             continue;
@@ -48,7 +48,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                 "`{}` adds to `{}` in an item that {has} {} KB, which costs as many write units each time",
                 write.name,
                 add.attribute,
-                thousands(kilobytes)
+                grouped_thousands(kilobytes)
             );
             findings.push(
                 findings

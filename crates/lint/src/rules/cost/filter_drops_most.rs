@@ -1,9 +1,9 @@
-use singlet_cost::figure;
+use singlet_cost::figure_text;
 use singlet_plan::read::Query;
-use singlet_plan::show::expression;
+use singlet_plan::show::show_expression;
 
 use crate::answers::in_combination;
-use crate::context::enumerated;
+use crate::context::enumerated_names;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -35,8 +35,8 @@ const ROWS_FOR_ONE_MAX: f64 = 5.0;
 const DROPPED_HALF_UNITS_MAX: f64 = 4.0;
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for asked in context.asked() {
-        let answers = context.answers(&asked);
+    for asked in context.asked_rows() {
+        let answers = context.answers_of(&asked);
         let mut worst: Option<(f64, String)> = None;
         for answer in &answers {
             for query in answer.plan.queries.iter().filter(|query| !query.scan) {
@@ -63,12 +63,12 @@ fn rows_for_one(query: &Query) -> Option<f64> {
 }
 
 fn message(name: &str, combination: &str, query: &Query, for_one: f64) -> String {
-    let filter: Vec<String> = query.rest.iter().map(|part| format!("`{}`", expression(part))).collect();
+    let filter: Vec<String> = query.rest.iter().map(|part| format!("`{}`", show_expression(part))).collect();
     format!(
         "`{name}`{combination} reads about {} rows for each that {} keeps: about {} rows and {} units a page",
-        figure(for_one),
-        enumerated(&filter),
-        figure(query.expected.rows_read),
+        figure_text(for_one),
+        enumerated_names(&filter),
+        figure_text(query.expected.rows_read),
         query.expected.units()
     )
 }

@@ -31,7 +31,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         read: all.read.saturating_add(units.read),
         write: all.write.saturating_add(units.write),
     });
-    let Some(free) = prices::current().map(|prices| prices.free) else { return };
+    let Some(free) = prices::built_in_prices().map(|prices| prices.free) else { return };
     if all.read <= free.provisioned_read_units && all.write <= free.provisioned_write_units {
         return;
     }

@@ -25,7 +25,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     if table.billing != Billing::OnDemand {
         return;
     }
-    let Some(free) = prices::current().map(|prices| prices.free) else { return };
+    let Some(free) = prices::built_in_prices().map(|prices| prices.free) else { return };
     let message = format!(
         "the free tier is claimed, but the table is billed on demand: the {} free units are for provisioned tables",
         free.provisioned_read_units

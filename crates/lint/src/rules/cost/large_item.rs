@@ -1,7 +1,7 @@
 use singlet_item::limits::ITEM_SIZE_BYTES_MAX;
 use singlet_model::model::Entity;
 
-use crate::context::{enumerated, thousands};
+use crate::context::{enumerated_names, grouped_thousands};
 use singlet_plan::size::SizeBound;
 use crate::{Context, Findings, design_rule};
 
@@ -54,7 +54,7 @@ fn report(findings: &mut Findings<'_>, entity: &Entity, bound: &SizeBound<'_>) {
         "a `{}` can have {} KB, and an item holds 400: {}",
         entity.name,
         kilobytes(bound.bytes),
-        enumerated(&largest),
+        enumerated_names(&largest),
     );
     findings.push(
         findings
@@ -64,5 +64,5 @@ fn report(findings: &mut Findings<'_>, entity: &Entity, bound: &SizeBound<'_>) {
 }
 
 fn kilobytes(bytes: u64) -> String {
-    thousands(bytes.div_ceil(1024))
+    grouped_thousands(bytes.div_ceil(1024))
 }

@@ -22,7 +22,7 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let claims = &context.model.table.claims;
-    let Some(current) = prices::current().map(|prices| prices.on_demand) else { return };
+    let Some(current) = prices::built_in_prices().map(|prices| prices.on_demand) else { return };
     compare(findings, claims.read_price.as_ref(), &current.read_million.to_string(), "read");
     compare(findings, claims.write_price.as_ref(), &current.write_million.to_string(), "write");
 }

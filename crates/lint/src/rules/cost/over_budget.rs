@@ -4,7 +4,7 @@ use singlet_model::types::EntityId;
 use singlet_plan::cost::{RequestCost, Worked};
 use singlet_plan::read::Combination;
 
-use crate::context::units;
+use crate::context::unit_figure;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -44,14 +44,14 @@ pub(crate) struct Figures {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for read in &context.model.reads {
         let Some((budget, span)) = read.budget else { continue };
-        let plan = context.plan(read);
+        let plan = context.read_plan(read);
         let dearest = plan.combinations.iter().filter_map(|combination| {
-            let (cost, how) = exceeded(budget, &figures(context, read, combination))?;
+            let (cost, how) = exceeded_budget(budget, &budget_figures(context, read, combination))?;
             Some((combination, cost, how))
         });
         let dearest = dearest.max_by(|(_, one, _), (_, other, _)| one.total_cmp(other));
         if let Some((combination, cost, how)) = dearest {
-            let formulas: Vec<String> = combination.requests.iter().map(RequestCost::formula).collect();
+            let formulas: Vec<String> = combination.requests.iter().map(RequestCost::formula_text).collect();
             let message = format!(
                 "`{}` has a budget of {budget} read units, and {how} {cost}: {}",
                 read.name,
@@ -63,16 +63,16 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 /// What the first page of a read costs.
-pub(crate) fn figures(context: &Context<'_>, read: &Read, combination: &Combination) -> Figures {
-    let worked = Worked::sum(&combination.requests, context.sizes());
+pub(crate) fn budget_figures(context: &Context<'_>, read: &Read, combination: &Combination) -> Figures {
+    let worked = Worked::sum_requests(&combination.requests, context.row_sizes());
     let expected = match is_estimated(context, combination) {
         true => Some(expected_read_units(context.model, read, combination)),
-        false => worked.usual.map(units),
+        false => worked.usual.map(unit_figure),
     };
     Figures {
-        least: units(worked.least),
+        least: unit_figure(worked.least),
         expected,
-        worst: worked.most.map(units),
+        worst: worked.most.map(unit_figure),
     }
 }
 
@@ -81,7 +81,7 @@ fn is_estimated(context: &Context<'_>, combination: &Combination) -> bool {
     let model = context.model;
     let is_said = |id: &EntityId| {
         let source = model.entity(*id).map(|entity| model.source_of(entity));
-        let estimate = source.and_then(|source| model.estimate(&source.name));
+        let estimate = source.and_then(|source| model.estimate_of(&source.name));
         estimate.is_some_and(|estimate| estimate.items.is_some() && estimate.bytes.is_some())
     };
     let mut entities = combination.requests.iter().flat_map(|request| &request.entities);
@@ -89,7 +89,7 @@ fn is_estimated(context: &Context<'_>, combination: &Combination) -> bool {
 }
 
 /// What a read costs, if that is certainly, or as expected, more than its budget.
-pub(crate) fn exceeded(budget: f64, figures: &Figures) -> Option<(f64, &'static str)> {
+pub(crate) fn exceeded_budget(budget: f64, figures: &Figures) -> Option<(f64, &'static str)> {
     let least = Some((figures.least, "costs at least"));
     let expected = figures.expected.map(|expected| (expected, "is expected to cost"));
     least.into_iter().chain(expected).find(|(cost, _)| *cost > budget)

@@ -1,4 +1,4 @@
-use super::over_budget::{exceeded, figures};
+use super::over_budget::{exceeded_budget, budget_figures};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -25,9 +25,9 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for read in &context.model.reads {
         let Some((budget, span)) = read.budget else { continue };
-        let all = context.plan(read).combinations.iter();
-        let figures: Vec<_> = all.map(|combination| figures(context, read, combination)).collect();
-        if figures.iter().any(|figures| exceeded(budget, figures).is_some()) {
+        let all = context.read_plan(read).combinations.iter();
+        let figures: Vec<_> = all.map(|combination| budget_figures(context, read, combination)).collect();
+        if figures.iter().any(|figures| exceeded_budget(budget, figures).is_some()) {
             continue;
         }
         let worst = figures

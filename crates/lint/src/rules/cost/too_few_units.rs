@@ -1,4 +1,4 @@
-use singlet_cost::{Operation, PlaceLoad, capacity, expected_operations, figure};
+use singlet_cost::{Operation, PlaceLoad, capacity_needed, expected_operations, figure_text};
 use singlet_model::model::Billing;
 
 use crate::{Context, Findings, design_rule};
@@ -31,7 +31,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
     // A peak that nobody said is none.
     let operations = expected_operations(model).into_iter().map(|operation| {
-        let said = model.estimate(&operation.name).and_then(|estimate| estimate.peak);
+        let said = model.estimate_of(&operation.name).and_then(|estimate| estimate.peak);
         let rate = operation.rate.unwrap_or(0.0);
         Operation {
             peak: said.map_or(rate, |peak| peak.per_second()),
@@ -39,7 +39,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         }
     });
     let operations: Vec<Operation> = operations.collect();
-    for place in capacity(model, &operations, 1.0).places {
+    for place in capacity_needed(model, &operations, 1.0).places {
         report(context, findings, &place);
     }
 }
@@ -62,7 +62,7 @@ fn report(context: &Context<'_>, findings: &mut Findings<'_>, place: &PlaceLoad)
         }
         let message = format!(
             "by the estimates {what} gets {} {kind} units a second, and is provisioned with {declared}",
-            figure(needed)
+            figure_text(needed)
         );
         let help = format!("provision {provision}, or correct the estimates; `singlet capacity` shows what takes them");
         findings.push(findings.at(span, &subject, message).help(help));

@@ -24,7 +24,7 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut appended: HashMap<_, &str> = HashMap::new();
-    for (write, step) in context.steps() {
+    for (write, step) in context.write_steps() {
         let grown = step.append.iter().chain(&step.add);
         for (entity, set) in grown.filter_map(|set| Some((step.entity()?, set))) {
             appended.entry((entity, set.attribute.as_str())).or_insert(&write.name);
@@ -58,6 +58,6 @@ fn unbounded(ty: &Type) -> Option<&'static str> {
         Type::List(element, limits) => limits.max.is_none().then_some("list").or_else(|| unbounded(element)),
         Type::Set(element, limits) => limits.max.is_none().then_some("set").or_else(|| unbounded(element)),
         Type::Map(element, limits) => limits.max.is_none().then_some("map").or_else(|| unbounded(element)),
-        _ => ty.object()?.fields.iter().find_map(|field| unbounded(&field.ty)),
+        _ => ty.object_type()?.fields.iter().find_map(|field| unbounded(&field.ty)),
     }
 }

@@ -1,4 +1,4 @@
-use crate::context::enumerated;
+use crate::context::enumerated_names;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -37,7 +37,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         .map(|reader| format!("`{reader}`"))
         .collect();
     let read = if readers.len() == 1 { "reads" } else { "read" };
-    let message = format!("{} {read} the change stream, but {problem}", enumerated(&readers));
+    let message = format!("{} {read} the change stream, but {problem}", enumerated_names(&readers));
     findings.push(
         findings
             .at(table.spans.stream.unwrap_or(table.span), "table", message)

@@ -1,4 +1,4 @@
-use crate::context::enumerated;
+use crate::context::enumerated_names;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -32,7 +32,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let message = format!(
         "{} read the change stream: {}, and it serves {READERS_MAX}",
         readers.len(),
-        enumerated(&readers)
+        enumerated_names(&readers)
     );
     findings.push(
         findings

@@ -89,7 +89,7 @@ fn is_later(expr: &Expr) -> bool {
 /// The attributes that something uses: a deadline is looked at.
 fn used<'a>(context: &Context<'a>) -> HashSet<(EntityId, &'a str)> {
     let mut used = HashSet::new();
-    for (read, selection, entity) in context.selections() {
+    for (read, selection, entity) in context.read_selections() {
         let id = context.model.source_of(entity).id;
         let expressions = selection.filter.iter().chain([&read.allow]);
         used.extend(expressions.flat_map(Expr::attributes).map(|name| (id, name)));
@@ -99,7 +99,7 @@ fn used<'a>(context: &Context<'a>) -> HashSet<(EntityId, &'a str)> {
         let id = context.model.source_of(entity).id;
         used.extend(own_uses(entity).into_iter().map(|name| (id, name)));
     }
-    for (write, step) in context.steps() {
+    for (write, step) in context.write_steps() {
         let requirements = write
             .requirements
             .iter()
@@ -122,12 +122,12 @@ fn own_uses(entity: &Entity) -> Vec<&str> {
     let choices = entity
         .key
         .iter()
-        .chain(entity.index.iter().flat_map(|entry| entry.choices()));
+        .chain(entity.index.iter().flat_map(|entry| entry.key_choices()));
     let keys = choices
         .clone()
         .flat_map(|choice| &choice.keys)
         .flat_map(|key| &key.parts)
-        .map(|part| part.root());
+        .map(|part| part.root_attribute());
     let conditions = choices.filter_map(|choice| choice.when.as_ref());
     let lapses = entity
         .states

@@ -43,7 +43,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 /// A key attribute that only the index's template puts into rows of an entity.
 fn made_key<'a>(context: &Context<'_>, entity: &'a Entity, (id, index): (IndexId, &Index)) -> Option<&'a KeyTemplate> {
     let primary = |name: &str| context.model.table.key.iter().any(|key| key.name == name);
-    let choices = entity.entry(id)?.choices();
+    let choices = entity.index_entry(id)?.key_choices();
     let mut keys = choices
         .iter()
         .flat_map(|choice| &choice.keys)

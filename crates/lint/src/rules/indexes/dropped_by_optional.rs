@@ -1,7 +1,7 @@
 use singlet_plan::access::AccessPath;
 use singlet_plan::by_hand::ByHand;
 
-use crate::context::listed;
+use crate::context::listed_names;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -25,10 +25,10 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for by_hand in context.by_hand() {
-        let Some((index, names)) = by_hand.index.zip(dropping(by_hand)) else {
+        let Some((index, names)) = by_hand.index.zip(dropping_attributes(by_hand)) else {
             continue;
         };
-        let shown = listed(names.iter().map(String::as_str));
+        let shown = listed_names(names.iter().map(String::as_str));
         let message = format!(
             "rows without {shown} are not in index `{}`, and `{}` means them too",
             index.name, by_hand.read.name
@@ -42,12 +42,12 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 /// The optional attributes without which a row is in none of the places that the condition looks through.
-pub(crate) fn dropping(by_hand: &ByHand<'_>) -> Option<Vec<String>> {
+pub(crate) fn dropping_attributes(by_hand: &ByHand<'_>) -> Option<Vec<String>> {
     by_hand.index?;
-    let facts = by_hand.facts();
+    let facts = by_hand.meaning_facts();
     let dropping = |path: &AccessPath<'_>| -> Vec<String> {
         let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
-        let dropped = parts.filter(|part| part.optional && !facts.excludes_absent(part.root()));
+        let dropped = parts.filter(|part| part.optional && !facts.excludes_absent(part.root_attribute()));
         dropped.map(|part| part.path.clone()).collect()
     };
     let each: Vec<Vec<String>> = by_hand.met.iter().map(dropping).collect();

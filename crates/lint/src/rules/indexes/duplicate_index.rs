@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use singlet_model::Model;
 use singlet_model::model::{Index, IndexId};
 
-use crate::context::{index_subject, templates};
+use crate::context::{index_subject, choice_templates};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -48,13 +48,13 @@ fn entries(model: &Model) -> Vec<Option<String>> {
         for entry in &entity.index {
             let IndexId(at) = entry.index;
             let Some(text) = all.get_mut(at as usize) else { continue };
-            for choice in entry.choices() {
+            for choice in entry.key_choices() {
                 filled
                     .iter_mut()
                     .skip(at as usize)
                     .take(1)
                     .for_each(|filled| *filled = true);
-                let keys = templates(choice).into_iter().map(|template| template.to_string());
+                let keys = choice_templates(choice).into_iter().map(|template| template.to_string());
                 match (choice.when.is_some(), &mut *text) {
                     (false, Some(text)) => {
                         let _ = write!(text, "|{}:{:?}", entity.name, keys.collect::<Vec<_>>());

@@ -52,13 +52,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             .sum();
         let units = rate * share * entry_units(estimate);
         if units > PARTITION_WRITE_UNITS_PER_SECOND_MAX as f64 {
-            let Some(key) = path.partition().first() else { continue };
+            let Some(key) = path.partition_templates().first() else { continue };
             let message = format!(
                 "a partition `{}` of index `{}` takes {units:.0} writes a second; at 1,000 it throttles the table",
                 key.text, index.name
             );
             let help = "put a shard into the index's partition key";
-            findings.push(findings.at(key.span, context.subject(&path), message).help(help));
+            findings.push(findings.at(key.span, context.path_subject(&path), message).help(help));
         }
     }
 }
@@ -112,7 +112,7 @@ fn changes_something(step: &Step) -> bool {
 
 /// What share of the writes the busiest partition gets: as estimated, or at the least.
 fn busiest_share(estimate: Option<&Estimate>, path: &AccessPath<'_>) -> Option<f64> {
-    let parts = path.partition().iter().flat_map(|key| &key.parts);
+    let parts = path.partition_templates().iter().flat_map(|key| &key.parts);
     let values = parts
         .map(|part| part.ty.cardinality())
         .try_fold(1_u64, |all, values| all.checked_mul(values?));

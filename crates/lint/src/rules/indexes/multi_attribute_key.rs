@@ -31,7 +31,7 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut holders: HashMap<IndexId, Vec<(&Entity, &IndexEntry)>> = HashMap::new();
     for entity in &context.model.entities {
-        for entry in entity.index.iter().filter(|entry| !entry.choices().is_empty()) {
+        for entry in entity.index.iter().filter(|entry| !entry.key_choices().is_empty()) {
             holders.entry(entry.index).or_default().push((entity, entry));
         }
     }
@@ -54,7 +54,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let (Some(path), None) = (paths.next(), paths.next()) else {
             continue;
         };
-        let sides = plain(entity, path.partition()).zip(plain(entity, path.sort()));
+        let sides = plain(entity, path.partition_templates()).zip(plain(entity, path.sort_templates()));
         let Some((partition, sort)) = sides.filter(|_| path.choice.when.is_none() && joins(path)) else {
             continue;
         };

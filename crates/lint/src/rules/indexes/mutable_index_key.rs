@@ -1,6 +1,6 @@
 use singlet_model::model::KeyPart;
 
-use crate::context::listed;
+use crate::context::listed_names;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -26,13 +26,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             continue; // an update writes a new row, with an entry of its own
         }
         let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
-        let mut changing: Vec<&KeyPart> = parts.filter(|part| context.changes(path.entity, part.root())).collect();
+        let mut changing: Vec<&KeyPart> = parts.filter(|part| context.changes_attribute(path.entity, part.root_attribute())).collect();
         changing.dedup_by(|one, other| one.path == other.path);
         let Some(first) = changing.first() else { continue };
-        let names = listed(changing.iter().map(|part| part.path.as_str()));
+        let names = listed_names(changing.iter().map(|part| part.path.as_str()));
         let verb = if changing.len() == 1 { "changes" } else { "change" };
         let message = format!("{names} {verb}: each change costs two writes in index `{}`", index.name);
         let help = "leave it out of the key where rows need not be found or ordered by it";
-        findings.push(findings.at(first.span, context.subject(&path), message).help(help));
+        findings.push(findings.at(first.span, context.path_subject(&path), message).help(help));
     }
 }

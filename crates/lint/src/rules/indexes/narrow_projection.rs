@@ -4,7 +4,7 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Index, KeyPart, Projection, Return, SelectionKind};
 use singlet_plan::by_hand::ByHand;
 
-use crate::context::listed;
+use crate::context::listed_names;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -41,7 +41,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         if missing.is_empty() {
             continue;
         }
-        let names = listed(missing.iter().copied());
+        let names = listed_names(missing.iter().copied());
         let message = format!(
             "index `{}` does not carry {names}, which `{}` needs",
             index.name, by_hand.read.name

@@ -38,7 +38,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             .filter(|path| path.index.is_some())
             .filter_map(|index| Some((row?, index)));
         if let Some((row, index)) = pairs.find(|(row, index)| says_the_same(entity, row, index)) {
-            let Some(key) = row.partition().first() else { continue };
+            let Some(key) = row.partition_templates().first() else { continue };
             let message = format!(
                 "the rows `{}` of `{}` repeat {}, which has the same partitions of `{}`",
                 key.text,
@@ -66,11 +66,11 @@ fn repeated<'a>(context: &Context<'a>, entity: &'a Entity) -> Option<&'a Entity>
 }
 
 fn says_the_same(entity: &Entity, row: &AccessPath<'_>, index: &AccessPath<'_>) -> bool {
-    let partition = variables(entity, row.partition());
-    if partition.is_empty() || partition != plain_variables(index.partition()) {
+    let partition = variables(entity, row.partition_templates());
+    if partition.is_empty() || partition != plain_variables(index.partition_templates()) {
         return false;
     }
-    let (rows, entries) = (variables(entity, row.sort()), plain_variables(index.sort()));
+    let (rows, entries) = (variables(entity, row.sort_templates()), plain_variables(index.sort_templates()));
     !entries.is_empty() && entries.is_subset(&rows) && row.choice.when.is_none() && index.choice.when.is_none()
 }
 

@@ -24,7 +24,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for asked in context.asked() {
+    for asked in context.asked_rows() {
         let Some(span) = asked_at(&asked) else { continue };
         let Some(index) = only_index(context, &asked) else {
             continue;
@@ -48,7 +48,7 @@ fn only_index<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<&'a Index>
     if let Some(using) = asked.own_read().and_then(|read| read.using.as_ref()) {
         return context.model.index(using.index?).filter(|index| !index.local);
     }
-    let answers = context.answers(asked);
+    let answers = context.answers_of(asked);
     let lost = answers.iter().filter(|answer| answer.plan.is_unanswered());
     let mut lost = lost.flat_map(|answer| &answer.plan.others);
     let eventual = lost.find(|lost| lost.why == Why::Eventual)?;

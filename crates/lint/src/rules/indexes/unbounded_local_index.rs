@@ -25,7 +25,7 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for entity in &context.model.entities {
-        for entry in entity.index.iter().filter(|entry| !entry.choices().is_empty()) {
+        for entry in entity.index.iter().filter(|entry| !entry.key_choices().is_empty()) {
             let Some(index) = context.model.index(entry.index).filter(|index| index.local) else {
                 continue;
             };
@@ -48,15 +48,15 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 /// Why a partition may grow past the limit.
 fn unbounded(context: &Context<'_>, entity: &Entity) -> Option<String> {
-    let estimate = context.model.estimate(&entity.name);
+    let estimate = context.model.estimate_of(&entity.name);
     let partition = context.model.table.key.first()?;
     let rows = estimate.and_then(|estimate| {
         let named = |name: &str| {
             entity
                 .key
                 .iter()
-                .filter_map(|choice| choice.template(&partition.name))
-                .any(|key| key.parts.iter().any(|part| part.root() == name))
+                .filter_map(|choice| choice.attribute_template(&partition.name))
+                .any(|key| key.parts.iter().any(|part| part.root_attribute() == name))
         };
         estimate
             .per

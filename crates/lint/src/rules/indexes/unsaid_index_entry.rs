@@ -36,7 +36,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 fn report(context: &Context<'_>, entity: &Entity, (id, index): (IndexId, &Index), findings: &mut Findings<'_>) {
-    let entry = entity.entry(id);
+    let entry = entity.index_entry(id);
     let none = entry.is_some_and(|entry| matches!(entry.kind, IndexEntryKind::None));
     if entry.is_some() && !none {
         return;

@@ -1,6 +1,6 @@
 use singlet_model::model::IndexId;
 
-use crate::context::{index_subject, listed};
+use crate::context::{index_subject, listed_names};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -26,7 +26,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
     let mut kinds: Vec<Vec<&str>> = vec![Vec::new(); context.model.table.indexes.len()];
     for entity in &context.model.entities {
-        for entry in entity.index.iter().filter(|entry| !entry.choices().is_empty()) {
+        for entry in entity.index.iter().filter(|entry| !entry.key_choices().is_empty()) {
             let IndexId(at) = entry.index;
             kinds
                 .iter_mut()
@@ -39,7 +39,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         if kinds.len() < 2 {
             continue;
         }
-        let names = listed(kinds.iter().copied());
+        let names = listed_names(kinds.iter().copied());
         let message = format!(
             "index `{}` holds {names}, and no attribute tells them apart",
             index.name

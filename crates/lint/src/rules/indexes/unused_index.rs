@@ -32,7 +32,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
     let entries = model.entities.iter().flat_map(|entity| &entity.index);
     let filled: HashSet<IndexId> = entries
-        .filter(|entry| !entry.choices().is_empty())
+        .filter(|entry| !entry.key_choices().is_empty())
         .map(|entry| entry.index)
         .collect();
     let used = used(context);
@@ -56,8 +56,8 @@ fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
     let mut used = HashSet::new();
     let by_hand = context.by_hand().iter().filter_map(|by_hand| by_hand.index);
     used.extend(by_hand.map(|index| index.name.as_str()));
-    for asked in context.asked() {
-        for answer in context.answers(&asked) {
+    for asked in context.asked_rows() {
+        for answer in context.answers_of(&asked) {
             let plan = &answer.plan;
             let asked_for = plan.queries.iter().chain(&plan.covers).filter_map(|query| query.index);
             let as_good = plan.others.iter().filter(|lost| gains(context, &asked, lost));
@@ -75,18 +75,18 @@ fn gains(context: &Context<'_>, asked: &Asked<'_>, lost: &Lost) -> bool {
     if !lost.answers() {
         return false;
     }
-    let paths = context.paths(asked.entity.id);
+    let paths = context.entity_paths(asked.entity.id);
     let tables = paths.iter().filter(|path| path.index.is_none());
     let held: HashSet<&str> = tables
-        .flat_map(|table| table.partition())
+        .flat_map(|table| table.partition_templates())
         .flat_map(|key| &key.parts)
-        .map(|part| part.root())
+        .map(|part| part.root_attribute())
         .collect();
     let own = paths.iter().filter(|path| path.index_in(context.model) == lost.index);
     own.into_iter().any(|path| {
         let mut parts = path.choice.keys.iter().flat_map(|key| &key.parts);
         // A condition on the entry may be what the index is for: rows of one state, say.
-        path.choice.when.is_some() || parts.any(|part| !held.contains(part.root()) && asked.mentions(part.root()))
+        path.choice.when.is_some() || parts.any(|part| !held.contains(part.root_attribute()) && asked.mentions_attribute(part.root_attribute()))
     })
 }
 

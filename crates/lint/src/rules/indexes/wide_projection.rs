@@ -28,7 +28,7 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut needs: HashMap<&str, Need<'_>> = HashMap::new();
-    for Answered { asked, paths } in context.answered() {
+    for Answered { asked, paths } in context.answered_asks() {
         let needed = needed(asked);
         let by_hand = asked.own_read().and_then(|read| read.using.as_ref()?.index);
         let named = by_hand

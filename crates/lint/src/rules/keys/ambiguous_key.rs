@@ -2,7 +2,7 @@ use singlet_item::key::{Verdict, Witness};
 use singlet_model::model::{Entity, KeyChoice};
 
 use super::colliding_keys::with_values;
-use crate::context::{enumerated, key_place, templates};
+use crate::context::{enumerated_names, key_place, choice_templates};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -26,7 +26,7 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for entity in &context.model.entities {
         for choice in &entity.key {
-            match context.ambiguity(&templates(choice)) {
+            match context.key_ambiguity(&choice_templates(choice)) {
                 Verdict::Never => {}
                 Verdict::Found(witness) => report(findings, entity, choice, &witness),
                 Verdict::Undecided => {
@@ -47,7 +47,7 @@ fn report(findings: &mut Findings<'_>, entity: &Entity, choice: &KeyChoice, witn
         with_values(&witness.left),
         entity.name,
         with_values(&witness.right),
-        enumerated(&keys),
+        enumerated_names(&keys),
     );
     findings.push(
         findings

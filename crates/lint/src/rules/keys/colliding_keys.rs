@@ -6,7 +6,7 @@ use singlet_model::Model;
 use singlet_model::model::{Entity, IdempotencyNeed, Role};
 use singlet_plan::access::AccessPath;
 
-use crate::context::{enumerated, key_place, templates};
+use crate::context::{enumerated_names, key_place, choice_templates};
 use crate::key_space::{KeySpace, leading_text};
 use crate::{Context, Findings, design_rule};
 
@@ -39,14 +39,14 @@ const PAIRS_MAX: usize = 20_000;
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let table = context.own_paths().filter(|path| path.index.is_none()).collect();
     let space = KeySpace::new(table);
-    let keys: Vec<Vec<Template>> = space.paths().iter().map(|path| templates(path.choice)).collect();
+    let keys: Vec<Vec<Template>> = space.paths().iter().map(|path| choice_templates(path.choice)).collect();
     let mut reported = HashSet::new();
     let mut pairs = 0;
     let kept = kept_rows(context.model);
     for (at, (path, own)) in space.paths().iter().zip(&keys).enumerate() {
         let mut found = None;
         for (what, kept) in &kept {
-            match context.collision(kept, own) {
+            match context.key_collision(kept, own) {
                 Verdict::Never => {}
                 Verdict::Found(witness) => found = found.or(Some((what, witness))),
                 Verdict::Undecided => {
@@ -64,7 +64,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             let help = "begin the key with text of its own, or limit the attribute so that it cannot begin with `$`";
             findings.push(findings.at(key.span, path.entity.name.clone(), message).help(help));
         }
-        let near = space.near(leading_text(path.partition()), leading_text(path.sort()));
+        let near = space.paths_near(leading_text(path.partition_templates()), leading_text(path.sort_templates()));
         for (place, other) in near.into_iter().filter(|(place, _)| *place < at) {
             if other.entity.id == path.entity.id || reported.contains(&(other.entity.id, path.entity.id)) {
                 continue;
@@ -74,7 +74,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                 let question = format!("`{}`, or an entity after it, can have a key of another", path.entity.name);
                 return context.note_undecided(key_place(path.choice), &path.entity.name, question);
             }
-            match context.collision(keys.get(place).map_or(&[], Vec::as_slice), own) {
+            match context.key_collision(keys.get(place).map_or(&[], Vec::as_slice), own) {
                 Verdict::Never => {}
                 Verdict::Found(witness) => {
                     reported.insert((other.entity.id, path.entity.id));
@@ -142,7 +142,7 @@ fn report(findings: &mut Findings<'_>, first: &AccessPath<'_>, second: &AccessPa
         with_values(&witness.left),
         second.entity.name,
         with_values(&witness.right),
-        enumerated(&keys),
+        enumerated_names(&keys),
     );
     findings.push(
         findings
@@ -163,6 +163,6 @@ pub(crate) fn with_values(values: &[(String, String)]) -> String {
     if shown.is_empty() {
         String::new()
     } else {
-        format!(" with {}", enumerated(&shown))
+        format!(" with {}", enumerated_names(&shown))
     }
 }

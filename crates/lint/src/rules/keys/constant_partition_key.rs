@@ -18,8 +18,8 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for path in context.own_paths().filter(|path| is_constant(path.partition())) {
-        let Some(key) = path.partition().first() else { continue };
+    for path in context.own_paths().filter(|path| is_constant(path.partition_templates())) {
+        let Some(key) = path.partition_templates().first() else { continue };
         let message = format!(
             "every `{}` has the partition key `{}` in {}",
             path.entity.name,
@@ -28,7 +28,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         );
         findings.push(
             findings
-                .at(key.span, context.subject(&path), message)
+                .at(key.span, context.path_subject(&path), message)
                 .help("put the owner, the id or a shard into it; one partition takes 1,000 writes a second"),
         );
     }

@@ -30,10 +30,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let Some((part, unit)) = clock_part(context, &path) else {
             continue;
         };
-        if context.traffic().is_light(context.model, path.entity) {
+        if context.row_traffic().is_light(context.model, path.entity) {
             continue;
         }
-        let Some(key) = path.partition().first() else { continue };
+        let Some(key) = path.partition_templates().first() else { continue };
         let message = format!(
             "every new `{}` goes to one partition of {}: `{}` is the present {unit}",
             path.entity.name,
@@ -42,7 +42,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         );
         findings.push(
             findings
-                .at(key.span, context.subject(&path), message)
+                .at(key.span, context.path_subject(&path), message)
                 .help("put the tenant, the owner or a shard beside it; one partition takes 1,000 writes a second"),
         );
     }
@@ -50,7 +50,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 /// The only variable of a partition key, where new rows take it from the clock, and its unit.
 pub(crate) fn clock_part<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<(&'a KeyPart, &'static str)> {
-    let mut parts = path.partition().iter().flat_map(|key| &key.parts);
+    let mut parts = path.partition_templates().iter().flat_map(|key| &key.parts);
     let part = parts.next()?;
     let alone = parts.all(|other| other.path == part.path);
     let unit = match (part.function, &part.ty) {

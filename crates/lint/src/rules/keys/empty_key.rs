@@ -29,7 +29,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let names: Vec<String> = key.parts.iter().map(|part| format!("`{}`", part.path)).collect();
         let (when, help) = match key.parts.first() {
             Some(first) => (
-                format!(" where {} is", crate::context::enumerated(&names)),
+                format!(" where {} is", crate::context::enumerated_names(&names)),
                 format!(
                     "give it a lower limit, such as `{}: string 1..100`, or put text before it",
                     first.path
@@ -43,6 +43,6 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             path.entity.name,
             path.name(),
         );
-        findings.push(findings.at(key.span, context.subject(&path), message).help(help));
+        findings.push(findings.at(key.span, context.path_subject(&path), message).help(help));
     }
 }

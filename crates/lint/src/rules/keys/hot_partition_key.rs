@@ -8,7 +8,7 @@ use singlet_plan::read::PartValues;
 use singlet_plan::values::Values;
 
 use super::date_partition_key::clock_part;
-use crate::context::{Asked, thousands};
+use crate::context::{Asked, grouped_thousands};
 use crate::traffic::rows_max;
 use crate::{Context, Findings, design_rule};
 
@@ -61,29 +61,29 @@ fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<
     let Some(units) = units.filter(|units| *units > limit as f64) else {
         return;
     };
-    let Some(key) = path.partition().first() else { return };
+    let Some(key) = path.partition_templates().first() else { return };
     let message = format!(
         "the busiest partition key of `{}` in {} gets about {} {kind} units a second, and a partition serves {}",
         path.entity.name,
         path.name(),
-        thousands(units.round() as u64),
-        thousands(limit),
+        grouped_thousands(units.round() as u64),
+        grouped_thousands(limit),
     );
     findings.push(
         findings
-            .at(key.span, context.subject(path), message)
+            .at(key.span, context.path_subject(path), message)
             .help("spread the key, by a shard or a finer key; the rates are those under `estimates`"),
     );
 }
 
 /// The share of the busiest key, as estimated or by how many keys there are.
 fn share(context: &Context<'_>, path: &AccessPath<'_>, asked: Option<f64>) -> Option<f64> {
-    let traffic = context.traffic();
-    let of = |entity: &Entity| traffic.estimate(&entity.name)?.top_share;
+    let traffic = context.row_traffic();
+    let of = |entity: &Entity| traffic.estimate_of(&entity.name)?.top_share;
     let estimated = asked
         .or_else(|| of(path.entity))
         .or_else(|| of(context.model.source_of(path.entity)));
-    estimated.or_else(|| Some(1.0 / context.partitions(path)? as f64))
+    estimated.or_else(|| Some(1.0 / context.partition_count(path)? as f64))
 }
 
 fn written_units<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<f64> {
@@ -102,24 +102,24 @@ fn written_units<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<f64
         Some(_) => 1.0,
         None => share(context, path, None)?,
     };
-    Some(context.traffic().writes(context.model, path.entity).least * share)
+    Some(context.row_traffic().write_load(context.model, path.entity).least * share)
 }
 
 /// The read units a second on the busiest key of each path that reads with a rate use.
 fn read_units<'a>(context: &Context<'a>) -> Vec<(AccessPath<'a>, f64)> {
     let mut loads: Vec<(AccessPath<'a>, f64)> = Vec::new();
     let mut places = std::collections::HashMap::new();
-    for asked in context.asked() {
+    for asked in context.asked_rows() {
         let Some(read) = asked.read else { continue };
-        let Some(rate) = context.traffic().rate(&read.name) else {
+        let Some(rate) = context.row_traffic().rate_of(&read.name) else {
             continue;
         };
         let Some((path, fixed)) = only_path(context, &asked) else {
             continue;
         };
         let estimated = context
-            .traffic()
-            .estimate(&read.name)
+            .row_traffic()
+            .estimate_of(&read.name)
             .and_then(|estimate| estimate.top_share);
         let Some(share) = asked_share(context, &path, &fixed, estimated) else {
             continue;
@@ -146,12 +146,12 @@ fn only_path<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<(AccessPath
         let mut by_hand = context.by_hand().iter();
         let by_hand = by_hand.find(|by_hand| std::ptr::eq(by_hand.selection, asked.selection))?;
         let [path] = by_hand.met.as_slice() else { return None };
-        let facts = by_hand.facts();
-        let fixed = partition_parts(path).filter(|part| facts.fixes(part.root())).collect();
+        let facts = by_hand.meaning_facts();
+        let fixed = partition_parts(path).filter(|part| facts.fixes_attribute(part.root_attribute())).collect();
         return Some((*path, fixed));
     }
     let mut found: Option<(AccessPath<'a>, Fixed<'a>)> = None;
-    for answer in context.answers(asked) {
+    for answer in context.answers_of(asked) {
         let ([query], []) = (answer.plan.queries.as_slice(), answer.plan.covers.as_slice()) else {
             return None;
         };
@@ -169,7 +169,7 @@ fn only_path<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<(AccessPath
 }
 
 fn partition_parts<'a>(path: &AccessPath<'a>) -> impl Iterator<Item = &'a KeyPart> {
-    path.partition().iter().flat_map(|key| &key.parts)
+    path.partition_templates().iter().flat_map(|key| &key.parts)
 }
 
 fn is_fixed(part: &PartValues) -> bool {
@@ -196,7 +196,7 @@ fn asked_share(
 
 /// The least read units of a page: the smallest row where no size is estimated.
 fn page_units(context: &Context<'_>, read: &Read, selection: &Selection, entity: &Entity) -> f64 {
-    let row = context.traffic().bytes(context.model, entity).unwrap_or(0);
+    let row = context.row_traffic().bytes(context.model, entity).unwrap_or(0);
     let rows = rows_max(read, selection)
         .and_then(|rows| usize::try_from(rows).ok())
         .unwrap_or(1);
@@ -204,5 +204,5 @@ fn page_units(context: &Context<'_>, read: &Read, selection: &Selection, entity:
         Some(_) => Consistency::Strong,
         None => Consistency::Eventual,
     };
-    get_units(row.saturating_mul(rows).min(PAGE_SIZE_BYTES_MAX), consistency).halves() as f64 / 2.0
+    get_units(row.saturating_mul(rows).min(PAGE_SIZE_BYTES_MAX), consistency).half_count() as f64 / 2.0
 }

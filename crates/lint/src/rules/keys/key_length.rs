@@ -7,7 +7,7 @@ use singlet_model::model::{Attribute, Entity, KeyPart, KeyTemplate};
 use singlet_model::types::EntityId;
 use singlet_plan::access::AccessPath;
 
-use crate::context::thousands;
+use crate::context::grouped_thousands;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -68,10 +68,10 @@ fn report_long(
         "the {which} `{}` of `{}` can have {} bytes, and DynamoDB takes {}",
         key.text,
         path.entity.name,
-        thousands(bytes as u64),
-        thousands(limit as u64),
+        grouped_thousands(bytes as u64),
+        grouped_thousands(limit as u64),
     );
-    findings.push(findings.at(key.span, context.subject(path), message).help(
+    findings.push(findings.at(key.span, context.path_subject(path), message).help(
         "lower the limits of its strings (a character takes up to 4 bytes), or put a hash or an id into the key",
     ));
 }
@@ -88,9 +88,9 @@ fn report_open(
         part.path,
         key.text,
         path.entity.name,
-        thousands(limit as u64),
+        grouped_thousands(limit as u64),
     );
-    findings.push(findings.at(part.span, context.subject(path), message).help(format!(
+    findings.push(findings.at(part.span, context.path_subject(path), message).help(format!(
         "give it an upper limit, such as `{}: string 1..100`",
         part.path
     )));

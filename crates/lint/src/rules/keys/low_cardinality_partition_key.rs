@@ -1,8 +1,8 @@
-use singlet_cost::figure;
+use singlet_cost::figure_text;
 use singlet_item::limits::PARTITION_WRITE_UNITS_PER_SECOND_MAX;
 use singlet_plan::access::AccessPath;
 
-use crate::context::{counted, enumerated, thousands};
+use crate::context::{counted_thing, enumerated_names, grouped_thousands};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -32,12 +32,12 @@ const PARTITIONS_MAX: u64 = 100;
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for path in context.own_paths() {
-        let parts = || path.partition().iter().flat_map(|key| &key.parts);
+        let parts = || path.partition_templates().iter().flat_map(|key| &key.parts);
         let spread = || parts().any(|part| context.is_shard(path.entity, part));
-        let Some(partitions) = context.partitions(&path).filter(|count| *count <= PARTITIONS_MAX) else {
+        let Some(partitions) = context.partition_count(&path).filter(|count| *count <= PARTITIONS_MAX) else {
             continue;
         };
-        if parts().next().is_none() || spread() || context.traffic().is_light(context.model, path.entity) {
+        if parts().next().is_none() || spread() || context.row_traffic().is_light(context.model, path.entity) {
             continue;
         }
         report(context, findings, &path, partitions);
@@ -45,24 +45,24 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<'_>, partitions: u64) {
-    let Some(key) = path.partition().first() else { return };
-    let parts = path.partition().iter().flat_map(|key| &key.parts);
+    let Some(key) = path.partition_templates().first() else { return };
+    let parts = path.partition_templates().iter().flat_map(|key| &key.parts);
     let mut names: Vec<String> = parts.map(|part| format!("`{}`", part.path)).collect();
     names.dedup();
-    let evenly = thousands(partitions * PARTITION_WRITE_UNITS_PER_SECOND_MAX);
+    let evenly = grouped_thousands(partitions * PARTITION_WRITE_UNITS_PER_SECOND_MAX);
     let message = format!(
         "all `{}` rows share {} in {}, one for each {}: hot from {} writes a second on one of them, {evenly} on all",
         path.entity.name,
-        counted(partitions, "partition"),
+        counted_thing(partitions, "partition"),
         path.name(),
-        enumerated(&names),
-        thousands(PARTITION_WRITE_UNITS_PER_SECOND_MAX),
+        enumerated_names(&names),
+        grouped_thousands(PARTITION_WRITE_UNITS_PER_SECOND_MAX),
     );
-    let writes = context.traffic().writes(context.model, path.entity);
-    let known = (writes.least > 0.0).then(|| format!("; the estimates give {} writes a second", figure(writes.least)));
+    let writes = context.row_traffic().write_load(context.model, path.entity);
+    let known = (writes.least > 0.0).then(|| format!("; the estimates give {} writes a second", figure_text(writes.least)));
     findings.push(
         findings
-            .at(key.span, context.subject(path), message + &known.unwrap_or_default())
+            .at(key.span, context.path_subject(path), message + &known.unwrap_or_default())
             .help(way_out(context, path)),
     );
 }
@@ -76,7 +76,7 @@ fn way_out(context: &Context<'_>, path: &AccessPath<'_>) -> String {
     if context.model.estimates.is_empty() {
         return format!("{spread}; or give `estimates` that show little traffic");
     }
-    let unrated = context.traffic().unrated(context, path.entity);
+    let unrated = context.row_traffic().unrated_operations(context, path.entity);
     if unrated.is_empty() {
         return format!("{spread}; or accept it, and say why");
     }
@@ -85,5 +85,5 @@ fn way_out(context: &Context<'_>, path: &AccessPath<'_>) -> String {
     if let Some(more) = unrated.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
         named.push(format!("{more} more"));
     }
-    format!("{spread}; or give {} a rate in `estimates`, where it is low", enumerated(&named))
+    format!("{spread}; or give {} a rate in `estimates`, where it is low", enumerated_names(&named))
 }

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use singlet_model::model::{Entity, Step, Write};
 
-use crate::context::{enumerated, steps_of};
+use crate::context::{enumerated_names, steps_of};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -33,7 +33,7 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut reported = HashSet::new();
-    for (write, step) in context.steps().filter(|(_, step)| step.rekey) {
+    for (write, step) in context.write_steps().filter(|(_, step)| step.rekey) {
         let entity = step.entity().and_then(|entity| context.model.entity(entity));
         let Some(entity) = entity.filter(|_| reported.insert(step.span)) else {
             continue;
@@ -47,9 +47,9 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let message = format!(
             "`{}` changes {} in the primary key of `{}`, and {} would refer to a row that is gone",
             write.name,
-            enumerated(&changed),
+            enumerated_names(&changed),
             entity.name,
-            enumerated(&stale),
+            enumerated_names(&stale),
         );
         findings.push(
             findings

@@ -1,4 +1,4 @@
-use crate::context::counted;
+use crate::context::counted_thing;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -27,7 +27,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for (at, undecided) in undecided.into_iter().take(QUESTIONS_SHOWN).enumerate() {
         let mut message = format!("whether {} is too much to decide", undecided.question);
         if more > 0 && at + 1 == QUESTIONS_SHOWN {
-            message.push_str(&format!("; so {} of the model", counted(more as u64, "other question")));
+            message.push_str(&format!("; so {} of the model", counted_thing(more as u64, "other question")));
         }
         let help = "put the delimiter between the parts, give them one length or shorter patterns, or begin each entity's keys with text of its own";
         findings.push(findings.at(undecided.span, undecided.subject, message).help(help));

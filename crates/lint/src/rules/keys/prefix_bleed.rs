@@ -74,7 +74,7 @@ fn by_hand<'a>(
     };
     let sort = index.map_or(1, |index| index.partition.len());
     let mut reported = HashSet::new();
-    for (_, path) in space.near(text(0), text(sort)) {
+    for (_, path) in space.paths_near(text(0), text(sort)) {
         let other = path.entity;
         let dropped = using.filter.as_ref().is_some_and(|filter| drops(filter, other));
         if wanted.contains(&other.id) || dropped || reported.contains(&other.id) {
@@ -135,7 +135,7 @@ fn open_ended(prefix: &Template) -> Option<Template> {
 /// The entities that a read asks for, and the mirrors by which it may be answered.
 fn wanted(context: &Context<'_>, read: &Read) -> Vec<EntityId> {
     let entities = read
-        .selections()
+        .all_selections()
         .flat_map(|selection| selection.entities.iter().copied());
     let asked: Vec<EntityId> = entities.collect();
     let mirrors = asked
@@ -162,7 +162,7 @@ fn drops(filter: &Expr, entity: &Entity) -> bool {
 
 /// Whether a row on the path can meet the condition.
 fn reaches(context: &Context<'_>, condition: &Condition<'_>, path: &AccessPath<'_>) -> Verdict {
-    if !in_range(condition.sort, leading_text(path.sort())) {
+    if !in_range(condition.sort, leading_text(path.sort_templates())) {
         return Verdict::Never;
     }
     let asked: Vec<Template> = condition
@@ -175,7 +175,7 @@ fn reaches(context: &Context<'_>, condition: &Condition<'_>, path: &AccessPath<'
         .iter()
         .map(|(at, _)| Some(path.choice.keys.get(*at)?.template.clone()));
     match keys.collect::<Option<Vec<Template>>>() {
-        Some(keys) => context.collision(&asked, &keys),
+        Some(keys) => context.key_collision(&asked, &keys),
         None => Verdict::Never,
     }
 }
@@ -207,7 +207,7 @@ fn report(
     let asks = match condition.sort {
         Some(Comparison::BeginsWith(prefix)) => format!("asks for keys that begin with `{}`", prefix.text),
         Some(_) => "asks for a range of sort keys".to_owned(),
-        None if condition.compared.len() > path.partition().len() => "asks for one key".to_owned(),
+        None if condition.compared.len() > path.partition_templates().len() => "asks for one key".to_owned(),
         None => "asks for a whole partition".to_owned(),
     };
     let message = format!(
@@ -235,16 +235,16 @@ fn report(
 
 /// Templates such as `ORDER{id}` beside `ORDERITEM#…`, where a query for the first meets the second.
 fn by_template<'a>(context: &Context<'a>, findings: &mut Findings<'_>, space: &KeySpace<'a>, path: &AccessPath<'a>) {
-    let text = leading_text(path.sort());
+    let text = leading_text(path.sort_templates());
     let delimiter = context.model.table.delimiter;
-    let open = path.sort().first().is_some_and(|key| !key.parts.is_empty());
+    let open = path.sort_templates().first().is_some_and(|key| !key.parts.is_empty());
     if text.is_empty() || text.ends_with(delimiter) || !open {
         return;
     }
-    for (_, other) in space.near(leading_text(path.partition()), text) {
-        let longer = leading_text(other.sort());
+    for (_, other) in space.paths_near(leading_text(path.partition_templates()), text) {
+        let longer = leading_text(other.sort_templates());
         // One row beside the others is read with them, and dropped: `v0` beside `v{number}` is how the newest version is kept.
-        let several = other.sort().iter().any(|key| !key.parts.is_empty());
+        let several = other.sort_templates().iter().any(|key| !key.parts.is_empty());
         let bleeds =
             several && longer.len() > text.len() && longer.starts_with(text) && other.entity.id != path.entity.id;
         if !bleeds {
@@ -267,12 +267,12 @@ fn by_template<'a>(context: &Context<'a>, findings: &mut Findings<'_>, space: &K
 
 fn share_partition(context: &Context<'_>, path: &AccessPath<'_>, other: &AccessPath<'_>) -> Verdict {
     let templates = |keys: &[KeyTemplate]| keys.iter().map(|key| key.template.clone()).collect::<Vec<Template>>();
-    context.collision(&templates(path.partition()), &templates(other.partition()))
+    context.key_collision(&templates(path.partition_templates()), &templates(other.partition_templates()))
 }
 
 /// A read that lists rows by the path.
 fn reader<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<&'a Read> {
-    context.answered().iter().find_map(|Answered { asked, paths }| {
+    context.answered_asks().iter().find_map(|Answered { asked, paths }| {
         let read = asked.read.filter(|read| read.using.is_none())?;
         let lists = !matches!(asked.selection.kind, SelectionKind::Get { .. });
         (lists && paths.iter().any(|own| std::ptr::eq(own.choice, path.choice))).then_some(read)
@@ -280,7 +280,7 @@ fn reader<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<&'a Read> 
 }
 
 fn report_templates(findings: &mut Findings<'_>, read: &Read, path: &AccessPath<'_>, other: &AccessPath<'_>) {
-    let (Some(own), Some(theirs)) = (path.sort().first(), other.sort().first()) else {
+    let (Some(own), Some(theirs)) = (path.sort_templates().first(), other.sort_templates().first()) else {
         return;
     };
     let message = format!(
@@ -295,6 +295,6 @@ fn report_templates(findings: &mut Findings<'_>, read: &Read, path: &AccessPath<
         findings
             .at(own.span, subject, message)
             .note(theirs.span, format!("the sort key of `{}`", other.entity.name))
-            .help(format!("put the delimiter after `{}`", leading_text(path.sort()))),
+            .help(format!("put the delimiter after `{}`", leading_text(path.sort_templates()))),
     );
 }

@@ -33,7 +33,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     if shards.parts.is_empty() {
         return;
     }
-    for asked in context.asked() {
+    for asked in context.asked_rows() {
         shards.get(findings, &asked);
     }
     let reads = context.model.reads.iter().map(|read| (&read.name, &read.lets));
@@ -46,7 +46,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             shards.drawn(findings, name, expr);
         }
     }
-    for (write, step) in context.steps() {
+    for (write, step) in context.write_steps() {
         if let StepKind::Update(row) | StepKind::Delete(row) | StepKind::Upsert(row) | StepKind::Present(row) =
             &step.kind
         {
@@ -85,7 +85,7 @@ impl<'a, 'c> Shards<'a, 'c> {
             return;
         };
         let open = |asked: &PartValues| asked.path == part.path && matches!(asked.values, Values::All(_));
-        let answers = self.context.answers(asked);
+        let answers = self.context.answers_of(asked);
         let mut queries = answers.iter().flat_map(|answer| &answer.plan.queries);
         if !queries.any(|query| query.partition.iter().any(open)) {
             return;
@@ -109,7 +109,7 @@ impl<'a, 'c> Shards<'a, 'c> {
         };
         let random = key
             .iter()
-            .any(|(attribute, value)| attribute == part.root() && is_random(value));
+            .any(|(attribute, value)| attribute == part.root_attribute() && is_random(value));
         if random {
             let message = format!(
                 "`{name}` draws a random `{}` to find a `{}` that has its own",
@@ -138,12 +138,12 @@ fn is_random(expr: &Expr) -> bool {
 
 fn report(findings: &mut Findings<'_>, name: &str, (span, message): (Span, String), (entity, part): (&Entity, &KeyPart)) {
     let mut others = entity.key_templates().flat_map(|key| &key.parts);
-    let id = others.find(|other| other.root() != part.root());
+    let id = others.find(|other| other.root_attribute() != part.root_attribute());
     let help = match (id, part.ty.cardinality()) {
         (Some(id), Some(values)) => format!(
             "compute it from what callers know: `{}: {{is: hash({}) % {values}}}`",
-            part.root(),
-            id.root()
+            part.root_attribute(),
+            id.root_attribute()
         ),
         _ => "compute it from what callers know, such as the id".to_owned(),
     };

@@ -30,7 +30,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                 Some(Verdict::Found(_)) => {}
                 Some(Verdict::Undecided) => {
                     let question = format!("`{}` in `{}` may contain `{delimiter}`", part.path, key.text);
-                    context.note_undecided(part.span, context.subject(&path), question);
+                    context.note_undecided(part.span, context.path_subject(&path), question);
                     continue;
                 }
                 Some(Verdict::Never) | None => continue,
@@ -39,7 +39,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                 "`{}` in `{}` may contain `{delimiter}`, and then the key reads as one with more parts",
                 part.path, key.text
             );
-            findings.push(findings.at(part.span, context.subject(&path), message).help(format!(
+            findings.push(findings.at(part.span, context.path_subject(&path), message).help(format!(
                 "write `{{{}}}`, which is escaped, or limit it by a pattern without `{delimiter}`",
                 part.path
             )));
@@ -54,5 +54,5 @@ fn containing_delimiter(context: &Context<'_>, key: &KeyTemplate, part: &KeyPart
     let alone = Template::new(vec![variable], delimiter).ok()?;
     let text = Part::Text(delimiter.character().to_string());
     let containing = Template::new(vec![Part::Anything, text, Part::Anything], delimiter).ok()?;
-    Some(context.collision(&[alone], &[containing]))
+    Some(context.key_collision(&[alone], &[containing]))
 }

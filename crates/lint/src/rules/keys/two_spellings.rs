@@ -114,7 +114,7 @@ fn members<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
     let entities = context.model.entities.iter().filter(|entity| entity.mirror.is_none());
     for entity in entities {
         for attribute in &entity.attributes {
-            for member in attribute.ty.members().unwrap_or_default() {
+            for member in attribute.ty.enum_members().unwrap_or_default() {
                 let role = match &attribute.ty {
                     Type::Enum(words) if !words.name.is_empty() => format!("a member of `{}`", words.name),
                     _ => format!("a member of `{}.{}`", entity.name, attribute.name),
@@ -134,7 +134,7 @@ fn members<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
 
 /// The literals with which free text is compared, or to which it is set. Those of enums are checked by the language.
 fn literals<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
-    for (read, selection, entity) in context.selections() {
+    for (read, selection, entity) in context.read_selections() {
         let entity = context.model.source_of(entity).id;
         let conditions = selection.filter.iter().chain([&read.allow]);
         conditions.for_each(|expr| compared(expr, entity, &read.name, spellings));
@@ -143,7 +143,7 @@ fn literals<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
         let choices = entity
             .key
             .iter()
-            .chain(entity.index.iter().flat_map(|entry| entry.choices()));
+            .chain(entity.index.iter().flat_map(|entry| entry.key_choices()));
         let conditions = choices.filter_map(|choice| choice.when.as_ref());
         conditions.for_each(|expr| compared(expr, entity.id, &entity.name, spellings));
         for attribute in &entity.attributes {
@@ -152,7 +152,7 @@ fn literals<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
             }
         }
     }
-    for (write, step) in context.steps() {
+    for (write, step) in context.write_steps() {
         let Some(entity) = step.entity() else { continue };
         for set in &step.set {
             assigned(&set.value, (entity, &set.attribute), &write.name, spellings);
@@ -219,7 +219,7 @@ fn places<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
         fill(
             &attributes,
             (key, entity),
-            (context.subject(&path), "in the key"),
+            (context.path_subject(&path), "in the key"),
             spellings,
         );
     }
@@ -275,7 +275,7 @@ fn conditions<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Read, &'a 
     let model = context.model;
     model.reads.iter().flat_map(move |read| {
         let entity = read
-            .selections()
+            .all_selections()
             .next()
             .and_then(|selection| model.entity(selection.entity()?));
         let source = entity.map(|entity| model.source_of(entity).id);

@@ -74,10 +74,10 @@ fn owner(condition: &Expr) -> Option<&str> {
 }
 
 fn is_in_partition(context: &Context<'_>, entity: &Entity, attribute: &str) -> bool {
-    let paths = context.paths(entity.id);
+    let paths = context.entity_paths(entity.id);
     let mut parts = paths
         .iter()
-        .flat_map(|path| path.partition())
+        .flat_map(|path| path.partition_templates())
         .flat_map(|key| &key.parts);
-    parts.any(|part| part.root() == attribute)
+    parts.any(|part| part.root_attribute() == attribute)
 }

@@ -32,7 +32,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         return;
     }
     let mut readers: HashMap<EntityId, Vec<&Answered<'_>>> = HashMap::new();
-    for answered in context.answered() {
+    for answered in context.answered_asks() {
         let source = context.model.source_of(answered.asked.entity).id;
         readers.entry(source).or_default().push(answered);
     }
@@ -41,7 +41,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let source = context.model.source_of(path.entity).id;
         let Some(readers) = readers.get(&source) else { continue };
         let used = readers.iter().any(|reader| uses(context, reader, &path));
-        let Some(key) = path.partition().first().filter(|_| !used) else {
+        let Some(key) = path.partition_templates().first().filter(|_| !used) else {
             continue;
         };
         if !reported.insert(key.span) {
@@ -54,14 +54,14 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         );
         findings.push(
             findings
-                .at(key.span, context.subject(&path), message)
+                .at(key.span, context.path_subject(&path), message)
                 .help("read by this key and leave the shard open, or take the shard out of it"),
         );
     }
 }
 
 fn has_shard(context: &Context<'_>, path: &AccessPath<'_>) -> bool {
-    let mut parts = path.partition().iter().flat_map(|key| &key.parts);
+    let mut parts = path.partition_templates().iter().flat_map(|key| &key.parts);
     parts.any(|part| context.is_shard(path.entity, part))
 }
 

@@ -25,7 +25,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for (read, selection, entity) in context.selections() {
+    for (read, selection, entity) in context.read_selections() {
         let own = read.selection.as_ref().is_some_and(|own| std::ptr::eq(own, selection));
         let using = read.using.as_ref().filter(|using| own && using.descending);
         by_order(context, findings, (read, selection), entity);
@@ -55,7 +55,7 @@ fn by_order(
 fn by_hand<'a>(context: &Context<'a>, findings: &mut Findings<'_>, read: &Read, using: &Using, entity: &'a Entity) {
     let index = using.index.and_then(|index| context.model.index(index));
     let name = index.map(|index| index.name.as_str());
-    let paths = context.paths(entity.id).into_iter();
+    let paths = context.entity_paths(entity.id).into_iter();
     for path in paths.filter(|path| path.index.map(|index| index.name.as_str()) == name) {
         let Some(part) = first_open(&path, using) else { continue };
         let Some(kind) = random_kind(context, path.entity, &part.path) else {
@@ -80,7 +80,7 @@ const WAY_OUT: &str = "make the id a `ulid` or `ksuid`, or put the time before i
 
 /// The first part of the sort key that a condition leaves open: a prefix has fixed the parts before it.
 fn first_open<'a>(path: &AccessPath<'a>, using: &Using) -> Option<&'a KeyPart> {
-    let key = path.sort().first()?;
+    let key = path.sort_templates().first()?;
     let condition = using.key.iter().find(|condition| condition.attribute == key.attribute);
     match condition.map(|condition| &condition.comparison) {
         Some(Comparison::Equal(_)) => None,

@@ -53,7 +53,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                     "give it a lower limit of at least 0 and an upper one, to which it is padded; or write `plain(…)` for equality"
                 }
             };
-            findings.push(findings.at(part.span, context.subject(&path), message).help(help));
+            findings.push(findings.at(part.span, context.path_subject(&path), message).help(help));
         }
     }
 }
@@ -101,7 +101,7 @@ impl<'a> Wanted<'a> {
             attributes: HashSet::new(),
             paths: HashSet::new(),
         };
-        for (read, selection, entity) in context.selections() {
+        for (read, selection, entity) in context.read_selections() {
             let id = context.model.source_of(entity).id;
             wanted.take(id, selection);
             if let Some(using) = read.using.as_ref().filter(|using| using.descending || has_range(using)) {
@@ -133,7 +133,7 @@ impl<'a> Wanted<'a> {
     fn wants(&self, context: &Context<'_>, path: &AccessPath<'_>, part: &KeyPart, first: bool) -> bool {
         let id = context.model.source_of(path.entity).id;
         let by_key = self.paths.contains(&(id, path.index.map(|index| index.name.as_str())));
-        self.attributes.contains(&(id, part.root())) || (first && by_key)
+        self.attributes.contains(&(id, part.root_attribute())) || (first && by_key)
     }
 }
 

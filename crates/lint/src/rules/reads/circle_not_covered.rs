@@ -42,12 +42,12 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 /// Whether the rule speaks of a condition.
 pub(crate) fn speaks_of(by_hand: &ByHand<'_>) -> bool {
-    circle(by_hand).is_some_and(|(km, precision)| by_hand.queries() < cells_needed(km, precision).1)
+    circle(by_hand).is_some_and(|(km, precision)| by_hand.query_count() < cells_needed(km, precision).1)
 }
 
 fn report(by_hand: &ByHand<'_>, km: f64, precision: u8, findings: &mut Findings<'_>) {
     let (least, most) = cells_needed(km, precision);
-    let queries = by_hand.queries();
+    let queries = by_hand.query_count();
     if queries >= most {
         return;
     }
@@ -70,13 +70,13 @@ fn report(by_hand: &ByHand<'_>, km: f64, precision: u8, findings: &mut Findings<
 
 /// The largest circle that is meant, and the precision of the cells in the partition key.
 fn circle(by_hand: &ByHand<'_>) -> Option<(f64, u8)> {
-    let facts = by_hand.facts();
+    let facts = by_hand.meaning_facts();
     let (place, distance) = facts.iter().find_map(|fact| match fact.relation {
         Relation::Near(km) => Some((fact.attribute, km)),
         _ => None,
     })?;
     let mut parts = by_hand.met.iter().flat_map(|path| {
-        path.partition()
+        path.partition_templates()
             .iter()
             .flat_map(|key| &key.parts)
             .map(|part| (path.entity, part))
@@ -87,9 +87,9 @@ fn circle(by_hand: &ByHand<'_>) -> Option<(f64, u8)> {
 
 fn precision_of(entity: &Entity, part: &KeyPart, place: &str) -> Option<u8> {
     if let Some(PartFunction::Geohash(precision)) = part.function {
-        return (part.root() == place).then_some(precision);
+        return (part.root_attribute() == place).then_some(precision);
     }
-    match &entity.attribute(part.root())?.is.as_ref()?.kind {
+    match &entity.attribute(part.root_attribute())?.is.as_ref()?.kind {
         ExprKind::Call(FunctionId::Geohash, args) => match args.as_slice() {
             [of, precision] if of.mentions_attribute(place) => u8::try_from(number(precision)?.to_i64()?).ok(),
             _ => None,
@@ -99,7 +99,7 @@ fn precision_of(entity: &Entity, part: &KeyPart, place: &str) -> Option<u8> {
 }
 
 fn number(expr: &Expr) -> Option<singlet_item::Number> {
-    match expr.literal()? {
+    match expr.as_literal()? {
         Literal::Number(number) => Some(*number),
         _ => None,
     }
@@ -107,7 +107,7 @@ fn number(expr: &Expr) -> Option<singlet_item::Number> {
 
 fn largest(read: &Read, distance: &Expr) -> Option<f64> {
     let largest = match &distance.kind {
-        ExprKind::Arg(name) => match &read.arg(name)?.ty {
+        ExprKind::Arg(name) => match &read.argument_named(name)?.ty {
             Type::Int(limits) | Type::Number(limits) => {
                 let listed = limits.only.as_ref().and_then(|only| only.iter().max().copied());
                 listed.or(limits.max)?

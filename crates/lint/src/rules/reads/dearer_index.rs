@@ -29,7 +29,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             ..read.clone()
         };
         let cheapest = plan_read(context.model, &free);
-        let pairs = context.plan(read).combinations.iter().zip(&cheapest.combinations);
+        let pairs = context.read_plan(read).combinations.iter().zip(&cheapest.combinations);
         let more = pairs.filter_map(|(pinned, free)| {
             let (pinned, free) = (own_plan(pinned)?, own_plan(free)?);
             let (takes, could) = (pinned.expected_cost().0, free.expected_cost().0);

@@ -65,7 +65,7 @@ fn better<'a>(context: &Context<'a>, by_hand: &ByHand<'a>, attribute: &str) -> O
             _ => None,
         }
     };
-    let path = context.plan(by_hand.read).combinations.iter().find_map(own)?;
+    let path = context.read_plan(by_hand.read).combinations.iter().find_map(own)?;
     let read_now = by_hand.index.map(|index| &index.name);
     let other = path.index.map(|index| &index.name) != read_now || path.entity.id != by_hand.entity.id;
     other.then_some(path)

@@ -1,9 +1,9 @@
 use singlet_item::key::{Domain, Form, Part};
 use singlet_model::expression::{BinaryOp, FunctionId};
 use singlet_model::model::{Comparison, KeyPart, KeyTemplate, UsingKey};
-use singlet_plan::alignment::{Alignment, Given, align};
+use singlet_plan::alignment::{Alignment, Given, align_templates};
 use singlet_plan::by_hand::ByHand;
-use singlet_plan::example::example;
+use singlet_plan::example::example_key;
 use singlet_plan::facts::{Facts, Relation};
 
 use crate::{Context, Findings, design_rule};
@@ -31,7 +31,7 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for by_hand in context.by_hand() {
-        let facts = by_hand.facts();
+        let facts = by_hand.meaning_facts();
         for key in &by_hand.using.key {
             for end in ends(&key.comparison) {
                 report(by_hand, &facts, key, &end, findings);
@@ -42,7 +42,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 /// Whether the rule speaks of a condition.
 pub(crate) fn speaks_of(by_hand: &ByHand<'_>) -> bool {
-    let facts = by_hand.facts();
+    let facts = by_hand.meaning_facts();
     let mut ends = by_hand.using.key.iter().flat_map(|key| ends(&key.comparison).into_iter().map(move |end| (key, end)));
     ends.any(|(key, end)| first_dropped(by_hand, &facts, key, &end).is_some())
 }
@@ -70,7 +70,7 @@ fn report(by_hand: &ByHand<'_>, facts: &Facts<'_>, key: &UsingKey, end: &End<'_>
     let Some((stored, value)) = first_dropped(by_hand, facts, key, end) else {
         return;
     };
-    let (asked, kept) = (example(&end.given.template), example(&stored.template));
+    let (asked, kept) = (example_key(&end.given.template), example_key(&stored.template));
     let bound = if end.upper { "up to" } else { "from" };
     let message = match goes_on(stored, end) {
         true => format!(
@@ -96,24 +96,24 @@ fn first_dropped<'s>(
     key: &UsingKey,
     end: &'s End<'_>,
 ) -> Option<(&'s KeyTemplate, &'s str)> {
-    let mut stored = by_hand.met.iter().filter_map(|path| path.choice.template(&key.attribute));
+    let mut stored = by_hand.met.iter().filter_map(|path| path.choice.attribute_template(&key.attribute));
     stored.find_map(|stored| Some((stored, dropped(facts, stored, end)?)))
 }
 
 fn goes_on(stored: &KeyTemplate, end: &End<'_>) -> bool {
-    align(&stored.template, &end.given.template).is_some_and(|aligned| aligned.goes_on)
+    align_templates(&stored.template, &end.given.template).is_some_and(|aligned| aligned.goes_on)
 }
 
 /// The value whose rows the end leaves out though the meaning includes them.
 fn dropped<'e>(facts: &Facts<'_>, stored: &KeyTemplate, end: &'e End<'_>) -> Option<&'e str> {
-    let aligned = align(&stored.template, &end.given.template)?;
+    let aligned = align_templates(&stored.template, &end.given.template)?;
     let (part, value) = last(stored, &aligned)?;
     let leaves_out = match end.upper {
         true => aligned.goes_on || end.strict,
         false => !aligned.goes_on && end.strict,
     };
     let including = if end.upper { BinaryOp::Le } else { BinaryOp::Ge };
-    let included = facts.about(part.root()).any(|fact| match &fact.relation {
+    let included = facts.facts_about(part.root_attribute()).any(|fact| match &fact.relation {
         Relation::Compared(op, with) => {
             let whole = matches!(
                 fact.function,

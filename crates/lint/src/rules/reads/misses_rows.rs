@@ -3,14 +3,14 @@ use singlet_item::key::{Part, Variable};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId, Literal};
 use singlet_model::model::{Comparison, Entity, KeyPart, KeyTemplate, PartFunction, UsingKey};
 use singlet_model::types::Type;
-use singlet_plan::alignment::{Given, align};
+use singlet_plan::alignment::{Given, align_templates};
 use singlet_plan::by_hand::ByHand;
 use singlet_plan::facts::{Fact, Facts, Relation};
 
 use singlet_plan::trial::{Missed, WhyMissed};
 
 use super::{circle_not_covered, last_value_dropped, never_matches};
-use crate::context::{listed, with_values};
+use crate::context::{listed_names, with_values};
 use crate::rules::indexes::dropped_by_optional;
 use crate::{Context, Findings, design_rule};
 
@@ -36,8 +36,8 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for (by_hand, trial) in context.trials() {
-        let facts = by_hand.facts();
+    for (by_hand, trial) in context.condition_trials() {
+        let facts = by_hand.meaning_facts();
         let held = by_hand.using.key.iter().find_map(|key| first_missed(by_hand, &facts, key));
         let found = held.filter(|_| by_hand.missed.is_none());
         if let Some((given, message)) = found {
@@ -54,7 +54,7 @@ fn is_said_elsewhere(context: &Context<'_>, by_hand: &ByHand<'_>) -> bool {
     never_matches::speaks_of(context, by_hand)
         || last_value_dropped::speaks_of(by_hand)
         || circle_not_covered::speaks_of(by_hand)
-        || dropped_by_optional::dropping(by_hand).is_some()
+        || dropped_by_optional::dropping_attributes(by_hand).is_some()
 }
 
 fn report_witness(by_hand: &ByHand<'_>, missed: &Missed, findings: &mut Findings<'_>) {
@@ -71,7 +71,7 @@ fn report_witness(by_hand: &ByHand<'_>, missed: &Missed, findings: &mut Findings
             "let the filter keep what `where` means, or leave `using` out",
         ),
         WhyMissed::NotInIndex => (
-            format!("{sent}, `{name}` means {row}, which is not in {}", by_hand.place()),
+            format!("{sent}, `{name}` means {row}, which is not in {}", by_hand.place_name()),
             "ask a path that has every row that is meant, or leave `using` out",
         ),
         WhyMissed::Astray { attribute, asked } => (
@@ -79,7 +79,7 @@ fn report_witness(by_hand: &ByHand<'_>, missed: &Missed, findings: &mut Findings
             "write the query for one of the values that are meant, or leave `using` out",
         ),
         WhyMissed::Queries { needed } => (
-            format!("{sent}, the rows that `{name}` means lie under {needed} keys or more, and {} are asked for", by_hand.queries()),
+            format!("{sent}, the rows that `{name}` means lie under {needed} keys or more, and {} are asked for", by_hand.query_count()),
             "make a query for each, or leave `using` out",
         ),
     };
@@ -99,7 +99,7 @@ fn first_missed<'a>(by_hand: &ByHand<'a>, facts: &Facts<'a>, key: &'a UsingKey) 
     // Where a condition lies on several templates, one that misses nothing is enough.
     let mut message = None;
     for path in &by_hand.met {
-        let stored = path.choice.template(&key.attribute)?;
+        let stored = path.choice.attribute_template(&key.attribute)?;
         message = Some(missed_in(by_hand, facts, path.entity, (key, given), stored)?);
     }
     Some((given, message?))
@@ -112,8 +112,8 @@ fn missed_in(
     (key, given): (&UsingKey, &KeyTemplate),
     stored: &KeyTemplate,
 ) -> Option<String> {
-    let aligned = align(&stored.template, &given.template)?;
-    let queries = by_hand.queries();
+    let aligned = align_templates(&stored.template, &given.template)?;
+    let queries = by_hand.query_count();
     aligned.pairs.iter().find_map(|pair| {
         let part = stored.parts.iter().find(|part| part.position == pair.position)?;
         let values = allowed(by_hand, facts, entity, part);
@@ -129,7 +129,7 @@ fn missed_in(
         };
         match values {
             Allowed::Several(values) if values.len() as u64 > queries => {
-                let names = listed(values.iter().map(String::as_str));
+                let names = listed_names(values.iter().map(String::as_str));
                 Some(format!("{held}; the meaning allows {} ({names}){read}", values.len()))
             }
             Allowed::Any if queries == 1 => Some(format!("{held}; the meaning leaves it free")),
@@ -150,7 +150,7 @@ fn is_other(given: Given<'_>, value: &str, stored: &KeyTemplate, position: usize
 }
 
 fn encoded(variable: &Variable, value: &str, stored: &KeyTemplate) -> Option<String> {
-    variable.encode(&Value::from(value), stored.template.delimiter()).ok()
+    variable.encode_value(&Value::from(value), stored.template.delimiter()).ok()
 }
 
 /// Which values of a key part the meaning allows.
@@ -166,7 +166,7 @@ enum Allowed {
 }
 
 fn allowed(by_hand: &ByHand<'_>, facts: &Facts<'_>, entity: &Entity, part: &KeyPart) -> Allowed {
-    let said: Vec<&Fact<'_>> = facts.about(part.root()).filter(|fact| concerns(fact, part)).collect();
+    let said: Vec<&Fact<'_>> = facts.facts_about(part.root_attribute()).filter(|fact| concerns(fact, part)).collect();
     for fact in &said {
         match &fact.relation {
             Relation::Compared(BinaryOp::Eq, value) => return equal_to(value),
@@ -182,7 +182,7 @@ fn allowed(by_hand: &ByHand<'_>, facts: &Facts<'_>, entity: &Entity, part: &KeyP
         return Allowed::Covered;
     }
     let left_out = |word: &String| said.iter().any(|fact| excludes(fact, word));
-    match part.ty.members() {
+    match part.ty.enum_members() {
         Some(members) => Allowed::Several(members.iter().filter(|word| !left_out(word)).cloned().collect()),
         None if part.ty.cardinality().is_some() => Allowed::Covered,
         None => Allowed::Any,
@@ -195,7 +195,7 @@ const SHARDS_MAX: u64 = 10_000;
 /// How many values a shard has, `hash(id) % 10` or `random(10)`: all of them, where the meaning says nothing of what it is made of
 /// and that has more values than anybody counts.
 fn shards(facts: &Facts<'_>, entity: &Entity, part: &KeyPart) -> Option<u64> {
-    let attribute = entity.attribute(part.root())?;
+    let attribute = entity.attribute(part.root_attribute())?;
     let made = attribute.is.as_ref().or(attribute.default.as_ref())?;
     let count = match &made.kind {
         ExprKind::Binary(BinaryOp::Rem, hash, count) => match &hash.kind {
@@ -203,7 +203,7 @@ fn shards(facts: &Facts<'_>, entity: &Entity, part: &KeyPart) -> Option<u64> {
                 let [source] = args.as_slice() else { return None };
                 let source = entity.attribute(&source.path()?)?;
                 let is_free = matches!(source.ty, Type::Ulid | Type::Ksuid | Type::Uuid)
-                    && facts.about(&source.name).next().is_none();
+                    && facts.facts_about(&source.name).next().is_none();
                 is_free.then_some(count.as_ref())?
             }
             _ => return None,
@@ -211,7 +211,7 @@ fn shards(facts: &Facts<'_>, entity: &Entity, part: &KeyPart) -> Option<u64> {
         ExprKind::Call(FunctionId::Random, args) => args.first()?,
         _ => return None,
     };
-    let Literal::Number(count) = count.literal()? else { return None };
+    let Literal::Number(count) = count.as_literal()? else { return None };
     count.to_u64().filter(|count| *count <= SHARDS_MAX)
 }
 
@@ -231,7 +231,7 @@ fn concerns(fact: &Fact<'_>, part: &KeyPart) -> bool {
 }
 
 fn equal_to(value: &Expr) -> Allowed {
-    match value.literal() {
+    match value.as_literal() {
         Some(Literal::Text(text)) => Allowed::Other(text.clone()),
         _ => Allowed::Covered,
     }
@@ -240,7 +240,7 @@ fn equal_to(value: &Expr) -> Allowed {
 /// Computed attributes follow from others, and history picks the version by itself.
 fn is_decided_elsewhere(by_hand: &ByHand<'_>, entity: &Entity, part: &KeyPart) -> bool {
     let computed = entity
-        .attribute(part.root())
+        .attribute(part.root_attribute())
         .is_some_and(|attribute| attribute.is.is_some());
     let geohash = matches!(part.function, Some(PartFunction::Geohash(_)));
     let version = by_hand
@@ -253,13 +253,13 @@ fn is_decided_elsewhere(by_hand: &ByHand<'_>, entity: &Entity, part: &KeyPart) -
 
 fn excludes(fact: &Fact<'_>, word: &str) -> bool {
     match &fact.relation {
-        Relation::Compared(BinaryOp::Ne, value) => matches!(value.literal(), Some(Literal::Text(text)) if text == word),
+        Relation::Compared(BinaryOp::Ne, value) => matches!(value.as_literal(), Some(Literal::Text(text)) if text == word),
         _ => false,
     }
 }
 
 fn shown(value: &Expr) -> String {
-    match value.literal() {
+    match value.as_literal() {
         Some(Literal::Text(text)) => text.clone(),
         Some(Literal::Number(number)) => number.to_string(),
         Some(Literal::Bool(truth)) => truth.to_string(),

@@ -1,7 +1,7 @@
 use singlet_plan::cost::sent_in_all;
 use singlet_plan::read::Combination;
 
-use crate::context::counted;
+use crate::context::counted_thing;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -30,7 +30,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for read in &context.model.reads {
         let Some((bounds, span)) = &read.requests else { continue };
         let Some(most) = bounds.max else { continue };
-        let plan = context.plan(read);
+        let plan = context.read_plan(read);
         // What has no plan at all is reported as that.
         let mut parts = plan.combinations.iter().flat_map(|combination| &combination.parts);
         if parts.any(|part| part.plan.is_unanswered()) {
@@ -43,7 +43,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             let message = format!(
                 "`{}` {said} {}, and takes at least {worst}",
                 read.name,
-                counted(most as u64, "request")
+                counted_thing(most as u64, "request")
             );
             let help = "give the rows one partition key, or correct the number; `singlet plan` shows the requests";
             findings.push(findings.at(*span, &read.name, message).help(help));

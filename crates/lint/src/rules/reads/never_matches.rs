@@ -1,6 +1,6 @@
 use singlet_model::model::{Comparison, UsingKey};
-use singlet_plan::by_hand::{ByHand, Missed, beginning, can_meet};
-use singlet_plan::example::example;
+use singlet_plan::by_hand::{ByHand, Missed, template_beginning, can_meet};
+use singlet_plan::example::example_key;
 
 use crate::context::held_key;
 use crate::{Context, Findings, design_rule};
@@ -51,10 +51,10 @@ pub(crate) fn speaks_of(context: &Context<'_>, by_hand: &ByHand<'_>) -> bool {
 }
 
 fn report(by_hand: &ByHand<'_>, missed: &Missed<'_>, findings: &mut Findings<'_>) {
-    let (asked, stored) = (example(&missed.given.template), example(&missed.stored.template));
+    let (asked, stored) = (example_key(&missed.given.template), example_key(&missed.stored.template));
     let condition = shown(missed.key, &asked);
     let goes_on =
-        missed.equality && beginning(&missed.given.template).is_some_and(|all| can_meet(&all, &missed.stored.template));
+        missed.equality && template_beginning(&missed.given.template).is_some_and(|all| can_meet(&all, &missed.stored.template));
     let (message, help) = match goes_on {
         true => (
             format!("`{condition}` equals no stored key: every key goes on, such as `{stored}`"),
@@ -67,7 +67,7 @@ fn report(by_hand: &ByHand<'_>, missed: &Missed<'_>, findings: &mut Findings<'_>
             format!(
                 "`{condition}` meets no key of `{}` in {}: they are like `{stored}`",
                 by_hand.entity.name,
-                by_hand.place()
+                by_hand.place_name()
             ),
             format!("its template is `{}`", missed.stored.text),
         ),

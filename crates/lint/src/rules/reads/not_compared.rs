@@ -18,7 +18,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for (by_hand, trial) in context.trials() {
+    for (by_hand, trial) in context.condition_trials() {
         // What meets no key is said by its own rule, and nothing is left to compare.
         let Some(reason) = trial.undecided.as_ref().filter(|_| !super::never_matches::speaks_of(context, by_hand)) else {
             continue;

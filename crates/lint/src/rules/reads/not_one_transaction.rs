@@ -25,7 +25,7 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for read in &context.model.reads {
         let Some(span) = read.together else { continue };
-        let plan = context.plan(read);
+        let plan = context.read_plan(read);
         let mut apart = plan.combinations.iter().filter_map(|combination| combination.together.as_ref());
         if let Some(Err(apart)) = apart.find(|together| together.is_err()) {
             let message = format!("`{}` cannot be read in one transaction: {apart}", read.name);

@@ -57,7 +57,7 @@ fn entity_of<'a>(context: &Context<'a>, selection: Option<&'a Selection>) -> Opt
 
 /// Why no query returns rows of both, if it is certain that none does.
 fn apart(context: &Context<'_>, one: &Entity, other: &Entity) -> Option<String> {
-    let (ones, others) = (context.paths(one.id), context.paths(other.id));
+    let (ones, others) = (context.entity_paths(one.id), context.entity_paths(other.id));
     let meets = ones
         .iter()
         .any(|one| others.iter().any(|other| share_a_partition(context, one, other)));
@@ -69,15 +69,15 @@ fn apart(context: &Context<'_>, one: &Entity, other: &Entity) -> Option<String> 
         "`{}` and `{}` are never in one query: their partitions are {} and {}",
         one.name,
         other.name,
-        shown(first.partition()),
-        shown(second.partition()),
+        shown(first.partition_templates()),
+        shown(second.partition_templates()),
     ))
 }
 
 /// Whether rows of two paths may lie in one partition; also where that is not decided, since only what is certain is said.
 fn share_a_partition(context: &Context<'_>, one: &AccessPath<'_>, other: &AccessPath<'_>) -> bool {
     let same_place = one.index.map(|index| &index.name) == other.index.map(|index| &index.name);
-    same_place && context.collision(&templates_of(one.partition()), &templates_of(other.partition())) != Verdict::Never
+    same_place && context.key_collision(&templates_of(one.partition_templates()), &templates_of(other.partition_templates())) != Verdict::Never
 }
 
 fn shown(keys: &[KeyTemplate]) -> String {

@@ -1,7 +1,7 @@
 use singlet_model::expression::Expr;
 use singlet_model::model::Selection;
 use singlet_plan::Bounds;
-use singlet_plan::access::paths;
+use singlet_plan::access::access_paths;
 use singlet_plan::read::Why;
 
 use crate::answers::{self, Answer};
@@ -36,8 +36,8 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for asked in context.asked() {
-        if let Some(answer) = context.answers(&asked).iter().find(|answer| is_scan(answer)) {
+    for asked in context.asked_rows() {
+        if let Some(answer) = context.answers_of(&asked).iter().find(|answer| is_scan(answer)) {
             report(context, &asked, answer, findings);
         }
     }
@@ -46,7 +46,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 /// Whether no path finds the rows. Where one does, but for the order or for a strong read, other rules say so.
 fn is_scan(answer: &Answer<'_>) -> bool {
     let by_itself = |why: &Why| matches!(why, Why::Order(_) | Why::Eventual);
-    answer.missing().is_some_and(|mut reasons| !reasons.any(by_itself))
+    answer.missing_reasons().is_some_and(|mut reasons| !reasons.any(by_itself))
 }
 
 fn report(context: &Context<'_>, asked: &Asked<'_>, answer: &Answer<'_>, findings: &mut Findings<'_>) {
@@ -65,7 +65,7 @@ fn report(context: &Context<'_>, asked: &Asked<'_>, answer: &Answer<'_>, finding
         "only a scan finds `{}`{}: {}",
         asked.entity.name,
         answers::in_combination(asked, answer),
-        answers::reasons(asked, &answer.plan),
+        answers::refusal_reasons(asked, &answer.plan),
     );
     let help = way_out(context, asked, answer);
     findings.push(findings.at(asked.selection.span, asked.name, message).help(help));
@@ -97,14 +97,14 @@ fn is_name(part: &str) -> bool {
 
 /// Whether the meaning names all of which the partition key of a path is made.
 fn names_partition(context: &Context<'_>, asked: &Asked<'_>, name: &str) -> bool {
-    let all = paths(context.model, asked.entity);
+    let all = access_paths(context.model, asked.entity);
     let Some(path) = all.iter().find(|path| path.name() == name) else {
         return false;
     };
-    let mut parts = path.partition().iter().flat_map(|key| &key.parts);
+    let mut parts = path.partition_templates().iter().flat_map(|key| &key.parts);
     parts.all(|part| {
         let mut meaning = asked.selection.filter.iter();
-        meaning.any(|filter| filter.mentions_attribute(part.root()))
+        meaning.any(|filter| filter.mentions_attribute(part.root_attribute()))
     })
 }
 

@@ -26,8 +26,8 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for asked in context.asked() {
-        let answers = context.answers(&asked);
+    for asked in context.asked_rows() {
+        let answers = context.answers_of(&asked);
         let Some((answer, path)) = answers.iter().find_map(|answer| Some((answer, unordered(answer)?))) else {
             continue;
         };
@@ -37,7 +37,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             "no key gives the order by `{path}` to what `{}` finds{}: {}",
             asked.name,
             answers::in_combination(&asked, answer),
-            answers::reasons(&asked, &answer.plan),
+            answers::refusal_reasons(&asked, &answer.plan),
         );
         let help = format!("begin a sort key with {}, or leave the order out", sorting_form(asked.entity, path));
         findings.push(findings.at(span, asked.name, message).help(help));
@@ -56,7 +56,7 @@ fn sorting_form(entity: &Entity, path: &str) -> String {
 
 /// What a selection without a plan is ordered by, where a path would find its rows.
 fn unordered<'p>(answer: &'p Answer<'_>) -> Option<&'p str> {
-    answer.missing()?.find_map(|why| match why {
+    answer.missing_reasons()?.find_map(|why| match why {
         Why::Order(path) => Some(path.as_str()),
         _ => None,
     })

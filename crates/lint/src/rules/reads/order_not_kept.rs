@@ -31,7 +31,7 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let kept_one_way = |by_hand: &&ByHand<'_>| by_hand.missed.is_none() && by_hand.read.reverse.is_none();
     for by_hand in context.by_hand().iter().filter(kept_one_way) {
-        let facts = by_hand.facts();
+        let facts = by_hand.meaning_facts();
         let broken = by_hand.met.iter().find_map(|path| first_broken(by_hand, path, &facts));
         if let Some((order, why)) = broken {
             let message = format!("rows do not come by `{}`: {why}", order.path);
@@ -44,22 +44,22 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 /// The first attribute of the order that the keys of a path do not give, and why.
 fn first_broken<'a>(by_hand: &ByHand<'a>, path: &AccessPath<'a>, facts: &Facts<'a>) -> Option<(&'a Order, String)> {
     let mut parts = path
-        .sort()
+        .sort_templates()
         .iter()
         .flat_map(|key| key.parts.iter().map(move |part| (key, part)))
         .peekable();
     for (at, order) in by_hand.selection.order.iter().enumerate() {
-        if facts.fixes(&order.path) {
+        if facts.fixes_attribute(&order.path) {
             continue;
         }
         let same = |part: &KeyPart| facts.own_name(&part.path) == facts.own_name(&order.path);
         while parts
-            .next_if(|(_, part)| facts.fixes(part.root()) || (same(part) && is_coarse(part)))
+            .next_if(|(_, part)| facts.fixes_attribute(part.root_attribute()) || (same(part) && is_coarse(part)))
             .is_some()
         {}
         let Some((key, part)) = parts.next() else {
             // Ties of what was matched so far are all that is left; with nothing matched the key has no order at all.
-            return (at == 0).then(|| (order, format!("the keys in {} do not hold it", by_hand.place())));
+            return (at == 0).then(|| (order, format!("the keys in {} do not hold it", by_hand.place_name())));
         };
         if !same(part) {
             let follows = is_time_of_creation(path.entity, part, order) && at + 1 == by_hand.selection.order.len();
@@ -78,7 +78,7 @@ fn first_broken<'a>(by_hand: &ByHand<'a>, path: &AccessPath<'a>, facts: &Facts<'
 }
 
 fn unsorted(by_hand: &ByHand<'_>, key: &KeyTemplate, part: &KeyPart, order: &Order) -> Option<String> {
-    let descends = match key.template.order(part.position) {
+    let descends = match key.template.order_after(part.position) {
         KeyOrder::Ascending => by_hand.using.descending,
         KeyOrder::Descending => !by_hand.using.descending,
         KeyOrder::Coarse => return Some(format!("`{}` tells its values only roughly apart", key.text)),
@@ -88,7 +88,7 @@ fn unsorted(by_hand: &ByHand<'_>, key: &KeyTemplate, part: &KeyPart, order: &Ord
 }
 
 fn why_unordered(key: &KeyTemplate, part: &KeyPart) -> String {
-    match (&part.ty, part.ty.members()) {
+    match (&part.ty, part.ty.enum_members()) {
         (_, Some(members)) => {
             let mut sorted: Vec<&str> = members.iter().map(String::as_str).collect();
             sorted.sort_unstable();

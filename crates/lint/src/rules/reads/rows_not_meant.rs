@@ -26,7 +26,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for (by_hand, trial) in context.trials() {
+    for (by_hand, trial) in context.condition_trials() {
         if let Some(extra) = &trial.extra {
             report(by_hand, extra, findings);
         }

@@ -23,7 +23,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for asked in context.asked() {
+    for asked in context.asked_rows() {
         let Some((read, (_, span))) = asked.own_read().and_then(|read| Some((read, read.scan.as_ref()?))) else {
             continue;
         };
@@ -31,7 +31,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             continue;
         };
         let key = path
-            .partition()
+            .partition_templates()
             .iter()
             .map(|key| format!("`{}`", key.text))
             .collect::<Vec<_>>()
@@ -51,7 +51,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 /// The path that the planner takes in place of the scan; none where it needs the scan with some of the optional arguments.
 fn answering<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<AccessPath<'a>> {
-    let answers = context.answers(asked);
+    let answers = context.answers_of(asked);
     let is_found = |plan: &SelectionPlan| plan.is_answer() && plan.queries.iter().all(|query| !query.scan);
     if !answers.iter().all(|answer| is_found(&answer.plan)) {
         return None;

@@ -24,7 +24,7 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let model = context.model;
     for read in model.reads.iter().filter(|read| read.using.is_none()) {
-        let plan = context.plan(read);
+        let plan = context.read_plan(read);
         let parts = plan.combinations.iter().flat_map(|combination| &combination.parts);
         let mut reported: Vec<Option<&str>> = Vec::new();
         for part in parts {

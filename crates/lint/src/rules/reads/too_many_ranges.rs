@@ -2,7 +2,7 @@ use singlet_plan::bounds::Bounds;
 use singlet_plan::read::{CIRCLE_LATITUDE_DEGREES_MAX, Factor, FactorKind, Query};
 
 use crate::answers;
-use crate::context::{Asked, counted};
+use crate::context::{Asked, counted_thing};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -30,8 +30,8 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for asked in context.asked() {
-        let answers = context.answers(&asked);
+    for asked in context.asked_rows() {
+        let answers = context.answers_of(&asked);
         let Some((answer, query)) = answers.iter().find_map(|answer| Some((answer, answer.plan.excess()?))) else {
             continue;
         };
@@ -54,7 +54,7 @@ fn message(asked: &Asked<'_>, which: &str, query: &Query) -> String {
             let factors: Vec<String> = query.reach.factors.iter().map(limited).collect();
             let many = match most {
                 u64::MAX => "far too many item collections".to_owned(),
-                most => counted(most, "item collection"),
+                most => counted_thing(most, "item collection"),
             };
             format!("`{name}`{which} may ask for {many}, of at most {ranges_max}: {}", factors.join(" × "))
         }

@@ -3,7 +3,7 @@ use singlet_plan::bounds::Bounds;
 use singlet_plan::read::Query;
 
 use crate::answers;
-use crate::context::{Asked, counted};
+use crate::context::{Asked, counted_thing};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -29,8 +29,8 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let rows_max = Bounds::USUAL.read_rows_max as u64;
-    for asked in context.asked().into_iter().filter(has_no_pages) {
-        let answers = context.answers(&asked);
+    for asked in context.asked_rows().into_iter().filter(has_no_pages) {
+        let answers = context.answers_of(&asked);
         let many = answers.iter().find_map(|answer| {
             let queries = answer.plan.queries.iter();
             let rows: Vec<u64> = queries.map(|query| rows_looked_at(context, query)).collect::<Option<_>>()?;
@@ -40,7 +40,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let Some((answer, rows)) = many else { continue };
         let name = asked.name;
         let which = answers::in_combination(&asked, answer);
-        let rows = counted(rows, "row");
+        let rows = counted_thing(rows, "row");
         let message = format!("`{name}`{which} looks at {rows} by the estimates, of at most {rows_max}");
         let help = match asked.selection.kind {
             SelectionKind::Count => "keep the number in a row that the writes add to",
@@ -68,7 +68,7 @@ fn is_paged(asked: &Asked<'_>) -> bool {
 /// How many rows one range of a query has, where an estimate says it of something that the query fixes.
 fn rows_looked_at(context: &Context<'_>, query: &Query) -> Option<u64> {
     let entity = context.model.entity(query.entity)?;
-    let estimate = context.model.estimate(&context.model.source_of(entity).name)?;
+    let estimate = context.model.estimate_of(&context.model.source_of(entity).name)?;
     if query.is_get() {
         return Some(1);
     }

@@ -1,7 +1,7 @@
 use singlet_model::Model;
 use singlet_model::model::{Step, StepKind};
 
-use crate::steps::{placed, taken};
+use crate::steps::{placed_steps, step_taken};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -25,7 +25,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for placed in placed(context.model) {
+    for placed in placed_steps(context.model) {
         let Some(using) = &placed.step.using else { continue };
         let (what, help) = match (&placed.step.kind, using.call.as_str()) {
             (StepKind::Update(_), "PutItem") if !using.condition => (
@@ -68,7 +68,7 @@ fn leaves_attributes(model: &Model, step: &Step) -> bool {
     entity.attributes.iter().any(|attribute| {
         let follows = attribute.is.is_some() || attribute.always.is_some() || attribute.alias.is_some();
         let set = step.set.iter().any(|set| set.attribute == attribute.name && set.entry.is_none());
-        let sent = taken(step).any(|taken| taken.attribute == attribute.name);
+        let sent = step_taken(step).any(|taken| taken.attribute == attribute.name);
         !follows && !set && !sent && !key.contains(&attribute.name)
     })
 }

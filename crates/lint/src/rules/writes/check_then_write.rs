@@ -1,7 +1,7 @@
 use singlet_model::model::{IdempotencyNeed, StepKind, Write};
 
 use crate::context::steps_of;
-use crate::steps::assignments;
+use crate::steps::step_assignments;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -41,6 +41,6 @@ fn repeats_with_effect(context: &Context<'_>, write: &Write) -> bool {
     steps_of(context.model, write).into_iter().any(|step| {
         let makes = matches!(step.kind, StepKind::Create(_));
         let adds = !step.add.is_empty() || !step.append.is_empty();
-        makes || adds || assignments(step).any(|assignment| assignment.value.any(|part| part.is_generated()))
+        makes || adds || step_assignments(step).any(|assignment| assignment.value.any(|part| part.is_generated()))
     })
 }

@@ -62,7 +62,7 @@ fn shared_row(write: &Write, target: &Expr) -> Option<(EntityId, String)> {
     let ExprKind::Entity { entity, key } = &target.kind else { return None };
     let constants: Option<Vec<String>> = key
         .iter()
-        .map(|(_, value)| value.literal().map(|literal| format!("{literal:?}")))
+        .map(|(_, value)| value.as_literal().map(|literal| format!("{literal:?}")))
         .collect();
     Some((*entity, constants?.join(", ")))
 }

@@ -18,7 +18,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for (read, selection, entity) in context.selections() {
+    for (read, selection, entity) in context.read_selections() {
         let own = read.selection.as_ref().is_some_and(|own| std::ptr::eq(own, selection));
         let Some(using) = read.using.as_ref().filter(|_| own && entity.role == Some(Role::Idempotency)) else {
             continue;

@@ -27,7 +27,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let records = context.model.entities.iter().filter(|entity| entity.role == Some(Role::Idempotency));
     for entity in records {
         let mut parts = entity.key_templates().flat_map(|key| &key.parts);
-        if parts.any(|part| is_of_caller(entity, part.root())) {
+        if parts.any(|part| is_of_caller(entity, part.root_attribute())) {
             continue;
         }
         let span = entity.key_templates().next().map_or(entity.span, |key| key.span);

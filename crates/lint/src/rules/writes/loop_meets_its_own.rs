@@ -5,7 +5,7 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::Query;
 use singlet_plan::write::{StepPlan, plan_write};
 
-use crate::steps::{assignments, taken};
+use crate::steps::{step_assignments, step_taken};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -116,12 +116,12 @@ impl<'a> Loop<'a> {
             _ if query.scan => entity.key.iter().collect(),
             Some(id) => {
                 let entries = entity.index.iter().filter(|entry| entry.index == id);
-                entries.flat_map(|entry| entry.choices()).collect()
+                entries.flat_map(|entry| entry.key_choices()).collect()
             }
             None => entity.key.iter().collect(),
         };
         let parts = choices.iter().flat_map(|choice| &choice.keys).flat_map(|key| &key.parts);
-        let roots = parts.map(|part| part.root().to_owned());
+        let roots = parts.map(|part| part.root_attribute().to_owned());
         let conditions = choices.iter().filter_map(|choice| choice.when.as_ref());
         let named = conditions.flat_map(|when| when.attributes().into_iter().map(str::to_owned));
         roots.chain(named).find(|root| changed.contains(root))
@@ -203,7 +203,7 @@ fn left_by<'a>(entity: &'a Entity, step: &'a Step, name: &str) -> Option<Left<'a
     if let Some(set) = set.next() {
         return set.entry.is_none().then_some(Left::Value(&set.value));
     }
-    if taken(step).any(|taken| taken.attribute == name) || assignments(step).any(|set| set.attribute == name) {
+    if step_taken(step).any(|taken| taken.attribute == name) || step_assignments(step).any(|set| set.attribute == name) {
         return None;
     }
     let states = entity.states.as_ref().filter(|states| states.of == name);
@@ -236,8 +236,8 @@ fn left_by<'a>(entity: &'a Entity, step: &'a Step, name: &str) -> Option<Left<'a
 
 /// Every attribute that an update may change.
 fn changed_by(entity: &Entity, step: &Step) -> Vec<String> {
-    let mut changed: Vec<String> = assignments(step).map(|set| set.attribute.clone()).collect();
-    changed.extend(taken(step).map(|taken| taken.attribute.clone()));
+    let mut changed: Vec<String> = step_assignments(step).map(|set| set.attribute.clone()).collect();
+    changed.extend(step_taken(step).map(|taken| taken.attribute.clone()));
     if let (Some(states), true) = (&entity.states, step.moves.is_some()) {
         changed.push(states.of.clone());
         let held = states.holding.iter().flat_map(|(_, held)| held);

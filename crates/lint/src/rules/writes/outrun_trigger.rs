@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use singlet_model::model::{RUNS_PER_MINUTE_MAX, TRIGGER_ROWS_AT_ONCE, Trigger, TriggerEvent, Write};
 use singlet_plan::write::following_writes;
 
-use crate::context::thousands;
+use crate::context::grouped_thousands;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -37,13 +37,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let model = context.model;
     let mut rates: BTreeMap<&str, f64> = BTreeMap::new();
     for write in &model.writes {
-        let rate = model.estimate(&write.name).and_then(|estimate| estimate.rate);
+        let rate = model.estimate_of(&write.name).and_then(|estimate| estimate.rate);
         let Some(rate) = rate else { continue };
         for (next, _) in following_writes(model, write) {
             *rates.entry(next.name.as_str()).or_default() += rate.per_second();
         }
     }
-    for (write, trigger) in model.triggers() {
+    for (write, trigger) in model.triggered_writes() {
         if let Some(rate) = rates.get(write.name.as_str()) {
             report(context, findings, write, trigger, *rate);
         }
@@ -53,7 +53,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 fn report(context: &Context<'_>, findings: &mut Findings<'_>, write: &Write, trigger: &Trigger, per_second: f64) {
     let model = context.model;
     let entity = model.catalog.name(trigger.entity);
-    let share = model.estimate(entity).and_then(|estimate| estimate.top_share);
+    let share = model.estimate_of(entity).and_then(|estimate| estimate.top_share);
     // A row is created once.
     let share = share.filter(|_| !matches!(trigger.event, TriggerEvent::Create));
     let per_minute = share.map(|share| per_second * share * 60.0);
@@ -61,14 +61,14 @@ fn report(context: &Context<'_>, findings: &mut Findings<'_>, write: &Write, tri
         format!(
             "`{}` runs after about {} changes a second, and one process runs about {}",
             write.name,
-            thousands(per_second.round() as u64),
-            thousands(RUNS_PER_SECOND_USUAL),
+            grouped_thousands(per_second.round() as u64),
+            grouped_thousands(RUNS_PER_SECOND_USUAL),
         )
     } else if let Some(runs) = per_minute.filter(|runs| *runs > f64::from(RUNS_PER_MINUTE_MAX)) {
         format!(
             "`{}` runs about {} times a minute after changes of the busiest `{entity}`, and more than {RUNS_PER_MINUTE_MAX} are taken for a loop",
             write.name,
-            thousands(runs.round() as u64),
+            grouped_thousands(runs.round() as u64),
         )
     } else {
         return;

@@ -1,6 +1,6 @@
 use singlet_model::model::StepKind;
 
-use crate::steps::placed;
+use crate::steps::placed_steps;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -22,7 +22,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for placed in placed(context.model) {
+    for placed in placed_steps(context.model) {
         let (Some(using), StepKind::Create(entity)) = (&placed.step.using, &placed.step.kind) else {
             continue;
         };

@@ -1,6 +1,6 @@
 use singlet_model::model::{Role, StepKind};
 
-use crate::steps::placed;
+use crate::steps::placed_steps;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -22,7 +22,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for placed in placed(context.model) {
+    for placed in placed_steps(context.model) {
         let makes = matches!(placed.step.kind, StepKind::Create(_) | StepKind::Upsert(_));
         let entity = placed.step.entity().and_then(|id| context.model.entity(id));
         let Some(entity) = entity.filter(|entity| makes && entity.role == Some(Role::Idempotency)) else {

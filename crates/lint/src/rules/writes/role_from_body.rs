@@ -5,7 +5,7 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::{Let, LetValue, StepKind, Write};
 use singlet_model::types::EntityId;
 
-use crate::steps::{placed_in, taken};
+use crate::steps::{placed_in, step_taken};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -33,7 +33,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         for placed in placed_in(write) {
             let changes = matches!(placed.step.kind, StepKind::Create(_) | StepKind::Update(_) | StepKind::Upsert(_));
             let Some(entity) = placed.step.entity().filter(|_| changes) else { continue };
-            for taken in taken(placed.step) {
+            for taken in step_taken(placed.step) {
                 let Some((owner, span)) = deciding.get(&(entity, taken.attribute.as_str())) else {
                     continue;
                 };

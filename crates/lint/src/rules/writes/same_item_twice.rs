@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use singlet_model::model::{Assignment, StepKind};
 
-use crate::steps::{Placed, Rows, assignments, exclusive, placed, taken, writes_row};
+use crate::steps::{Placed, Rows, step_assignments, are_exclusive, placed_steps, step_taken, writes_row};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -24,7 +24,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    let placed = placed(context.model);
+    let placed = placed_steps(context.model);
     let mut rest = placed.as_slice();
     while let Some(first) = rest.first() {
         let same = |other: &&Placed<'_>| other.owner == first.owner && other.write.is_some() == first.write.is_some();
@@ -66,7 +66,7 @@ fn operation_twice<'a>(context: &Context<'a>, operation: &[Placed<'a>], findings
 
 /// What two steps on one row do that cannot be done together.
 fn conflict(one: &Placed<'_>, other: &Placed<'_>) -> Option<String> {
-    if exclusive(&one.when, &other.when) {
+    if are_exclusive(&one.when, &other.when) {
         return None;
     }
     let word = |placed: &Placed<'_>| match placed.step.kind {
@@ -92,16 +92,16 @@ fn written_twice<'a>(one: &Placed<'a>, other: &Placed<'_>) -> Option<&'a str> {
         return Some("the state");
     }
     let whole = |placed: &Placed<'a>| -> Vec<&'a str> {
-        let assigned = assignments(placed.step).filter(|assignment| is_whole(assignment));
+        let assigned = step_assignments(placed.step).filter(|assignment| is_whole(assignment));
         assigned
             .map(|assignment| assignment.attribute.as_str())
-            .chain(taken(placed.step).map(|taken| taken.attribute.as_str()))
+            .chain(step_taken(placed.step).map(|taken| taken.attribute.as_str()))
             .collect()
     };
-    let others: Vec<&str> = assignments(other.step)
+    let others: Vec<&str> = step_assignments(other.step)
         .filter(|assignment| is_whole(assignment))
         .map(|assignment| assignment.attribute.as_str())
-        .chain(taken(other.step).map(|taken| taken.attribute.as_str()))
+        .chain(step_taken(other.step).map(|taken| taken.attribute.as_str()))
         .collect();
     whole(one).into_iter().find(|name| others.contains(name))
 }

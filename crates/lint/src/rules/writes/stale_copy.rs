@@ -23,7 +23,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         for attribute in &entity.attributes {
             let Some(copy) = attribute.copy.as_ref() else { continue };
             let Some(source) = context.model.entity(copy.entity) else { continue };
-            if !context.changes(source, &copy.attribute) {
+            if !context.changes_attribute(source, &copy.attribute) {
                 continue;
             }
             if copy.kept == Kept::Transaction && holder_key(context.model, entity, copy).is_none() {

@@ -1,6 +1,6 @@
 use singlet_model::model::{Entity, KeyPart, KeyTemplate, UsingCall};
 
-use crate::steps::placed;
+use crate::steps::placed_steps;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -24,7 +24,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for placed in placed(context.model) {
+    for placed in placed_steps(context.model) {
         let updates = |using: &&UsingCall| matches!(using.call.as_str(), "UpdateItem" | "TransactWriteItems");
         let Some(using) = placed.step.using.as_ref().filter(updates) else {
             continue;
@@ -42,7 +42,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             let help = format!("set {} in the same update", listed.join(", "));
             let mut finding = findings.at(*span, placed.owner, message).help(help);
             if let Some(key) = stale.first() {
-                let made = key.parts.iter().any(|part| follows(entity, part.root(), attribute));
+                let made = key.parts.iter().any(|part| follows(entity, part.root_attribute(), attribute));
                 let why = if made { "made of" } else { "there by a condition on" };
                 finding = finding.note(key.span, format!("{why} `{attribute}`"));
             }
@@ -54,12 +54,12 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 /// The templates of index keys that are made of an attribute, or are there by a condition on it, and that the call does not set.
 fn stale_keys<'a>(entity: &'a Entity, attribute: &str, using: &UsingCall) -> Vec<&'a KeyTemplate> {
     let mut stale: Vec<&KeyTemplate> = Vec::new();
-    for choices in entity.index.iter().map(|entry| entry.choices()) {
+    for choices in entity.index.iter().map(|entry| entry.key_choices()) {
         let mut conditions = choices.iter().filter_map(|choice| choice.when.as_ref());
         let decides = conditions.any(|when| when.attributes().iter().any(|name| follows(entity, name, attribute)));
         for key in choices.iter().flat_map(|choice| &choice.keys) {
             let set = using.set.iter().any(|(name, _)| *name == key.attribute);
-            let made_of = key.parts.iter().any(|part| follows(entity, part.root(), attribute));
+            let made_of = key.parts.iter().any(|part| follows(entity, part.root_attribute(), attribute));
             // A key that is an attribute by itself is set with it, and is there whatever a condition says.
             let own = |only: &KeyPart| key.span == only.span && (only.path == attribute || !made_of);
             let itself = matches!(key.parts.as_slice(), [only] if own(only));

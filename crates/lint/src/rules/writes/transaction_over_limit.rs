@@ -1,5 +1,5 @@
 use singlet_item::limits;
-use singlet_plan::size::bounds;
+use singlet_plan::size::size_bounds;
 use singlet_plan::write::{TransactionBound, transaction_bound};
 
 use crate::{Context, Findings, design_rule};
@@ -26,7 +26,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    let sizes = bounds(context.model);
+    let sizes = size_bounds(context.model);
     for write in &context.model.writes {
         let bound = transaction_bound(context.model, write, &sizes);
         let Some(what) = too_much(&bound) else { continue };

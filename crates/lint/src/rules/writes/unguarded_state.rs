@@ -5,7 +5,7 @@ use singlet_model::expression::{Expr, ExprKind, Literal};
 use singlet_model::model::{Attribute, Entity, StepKind};
 use singlet_model::types::{EntityId, Type};
 
-use crate::steps::{Placed, placed, taken};
+use crate::steps::{Placed, placed_steps, step_taken};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -67,14 +67,14 @@ fn is_state(entity: &Entity, attribute: &Attribute, changes: &Changes<'_>) -> bo
 /// Unguarded changes of enum attributes, by attribute.
 fn changes<'a>(context: &Context<'a>) -> BTreeMap<(EntityId, &'a str), Changes<'a>> {
     let mut all: BTreeMap<(EntityId, &str), Changes<'_>> = BTreeMap::new();
-    for placed in placed(context.model) {
+    for placed in placed_steps(context.model) {
         let step = placed.step;
         let (Some(id), StepKind::Update(_) | StepKind::Upsert(_)) = (step.entity(), &step.kind) else {
             continue;
         };
         let Some(entity) = context.model.entity(id) else { continue };
         let set = step.set.iter().map(|set| (set.attribute.as_str(), Some(&set.value), set.span));
-        let sent = taken(step).map(|taken| (taken.attribute.as_str(), None, taken.span));
+        let sent = step_taken(step).map(|taken| (taken.attribute.as_str(), None, taken.span));
         for (name, value, span) in set.chain(sent) {
             let is_enum = entity.attribute(name).is_some_and(|attribute| matches!(attribute.ty, Type::Enum(_)));
             if !is_enum || is_tested(&placed, name) {

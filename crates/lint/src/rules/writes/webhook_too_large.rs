@@ -3,7 +3,7 @@ use singlet_model::model::WEBHOOK_BODY_BYTES_MAX;
 use singlet_model::types::Type;
 use singlet_plan::size::value_bytes_max;
 
-use crate::context::{enumerated, thousands};
+use crate::context::{enumerated_names, grouped_thousands};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -30,7 +30,7 @@ const NAMED_MAX: usize = 3;
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for webhook in &context.model.webhooks {
-        let fields = webhook.sent().iter();
+        let fields = webhook.sent_values().iter();
         let mut limited: Vec<(&str, u64)> = fields
             .filter_map(|(name, expr)| Some((name.as_str(), largest(context, expr)?)))
             .collect();
@@ -42,14 +42,14 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let named: Vec<String> = limited
             .iter()
             .take(NAMED_MAX)
-            .map(|(name, bytes)| format!("`{name}` {}", thousands(*bytes)))
+            .map(|(name, bytes)| format!("`{name}` {}", grouped_thousands(*bytes)))
             .collect();
         let message = format!(
             "what `{}` tells can have {} bytes, and a body has {}: {}",
             webhook.name,
-            thousands(bytes),
-            thousands(WEBHOOK_BODY_BYTES_MAX as u64),
-            enumerated(&named),
+            grouped_thousands(bytes),
+            grouped_thousands(WEBHOOK_BODY_BYTES_MAX as u64),
+            enumerated_names(&named),
         );
         let help = "send what identifies the row, and let the receiver ask for the rest";
         findings.push(findings.at(webhook.span, &webhook.name, message).help(help));

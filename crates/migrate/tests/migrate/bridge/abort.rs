@@ -12,7 +12,7 @@ pub async fn set_phase(table: &super::super::support::Table, phase: MigrationPha
     let control = old.table_control().await.unwrap().unwrap();
     let migration = Migration {
         phase,
-        ..control.migration().unwrap().clone()
+        ..control.current_migration().unwrap().clone()
     };
     assert!(old.set_migration(&control, Some(&migration)).await.unwrap());
 }

@@ -197,7 +197,7 @@ async fn clients_and(new: &str, goal: BridgeGoal) {
             let audit = singlet_runtime::audit_rows(&old, clock(), singlet_runtime::AuditDepth::Whole)
                 .await
                 .unwrap();
-            assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+            assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
         }
         _ => assert_new(&table, new).await,
     }

@@ -120,7 +120,7 @@ async fn a_bridge_that_is_killed_while_it_is_given_up_leaves_the_old_model() {
             let audit = singlet_runtime::audit_rows(&old, clock(), singlet_runtime::AuditDepth::Whole)
                 .await
                 .unwrap();
-            assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+            assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
             for (key, item) in table.contents().await {
                 assert!(
                     !item.contains_key(singlet_migrate::BRIDGED) && !item.contains_key("size"),

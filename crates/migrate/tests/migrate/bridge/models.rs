@@ -256,10 +256,10 @@ pub fn shared(rows: BTreeMap<i64, Item>) -> BTreeMap<i64, Item> {
 pub async fn assert_new(table: &Table, new: &str) {
     let width = if new.contains("number: int 0..9999") { 4 } else { 2 };
     let new = table.engine(new);
-    assert_eq!(new.table_control().await.unwrap().unwrap().migration(), None);
+    assert_eq!(new.table_control().await.unwrap().unwrap().current_migration(), None);
     open_to_write(&new).await.unwrap();
     let audit = audit_rows(&new, NOW, AuditDepth::Whole).await.unwrap();
-    assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+    assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
     for (key, item) in table.contents().await {
         assert!(!item.contains_key(BRIDGED), "{key}");
         if let Some(sort) = item["SK"].as_str().and_then(|sort| sort.strip_prefix("TASK#")) {

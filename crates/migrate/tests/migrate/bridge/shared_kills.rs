@@ -63,7 +63,7 @@ async fn processes_that_are_killed_leave_both_models_whole() {
                     open_to_write(&old).await.unwrap();
                     let audit = singlet_runtime::audit_rows(&old, clock(), singlet_runtime::AuditDepth::Whole).await;
                     let audit = audit.unwrap();
-                    assert_eq!(audit.misfits(), 0, "{:?}", audit.first);
+                    assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
                     for (key, item) in table.contents().await {
                         assert!(
                             !item.contains_key(singlet_migrate::BRIDGED) && !item.contains_key("size"),

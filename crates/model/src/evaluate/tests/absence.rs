@@ -24,13 +24,13 @@ fn comparisons_with_what_is_absent_are_false_and_unequal() {
             ] {
                 let source = format!("{left} {op} {right}");
                 assert_eq!(
-                    with_expr(&source, |expr| holds(expr, &world())),
+                    with_expr(&source, |expr| holds_condition(expr, &world())),
                     Ok(expected),
                     "{source}"
                 );
                 let negated = format!("!({source})");
                 assert_eq!(
-                    with_expr(&negated, |expr| holds(expr, &world())),
+                    with_expr(&negated, |expr| holds_condition(expr, &world())),
                     Ok(!expected),
                     "{negated}"
                 );

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use singlet_item::{Number, Value};
 
-use super::{Environment, decide_condition, evaluate, evaluate_as, evaluate_bound, holds};
+use super::{Environment, decide_condition, evaluate, evaluate_as, evaluate_bound, holds_condition};
 use crate::catalog::{AttributeName, Catalog};
 use crate::diagnostic::Diagnostics;
 use crate::expression::{self, Absence, Args, Claim, Expr, Scope, Word};
@@ -158,7 +158,7 @@ fn with_expr<T>(source: &str, use_it: impl FnOnce(&Expr) -> T) -> T {
 fn with_expr_in<T>(source: &str, absence: Absence, use_it: impl FnOnce(&Expr) -> T) -> T {
     let catalog = catalog();
     let mut args = Args::default();
-    args.declare("text", Type::text(), false, Span::default());
+    args.declare_argument("text", Type::text(), false, Span::default());
     let claims = ["id", "role"].map(|name| Claim {
         name: name.to_owned(),
         ty: Type::text(),
@@ -171,7 +171,7 @@ fn with_expr_in<T>(source: &str, absence: Absence, use_it: impl FnOnce(&Expr) ->
     };
     let text = Text::new(source.to_owned(), Span::new(0, source.len()), Style::Plain, source);
     let mut found = Diagnostics::default();
-    let expr = expression::check(&text, &scope, None, &mut found);
+    let expr = expression::check_expression(&text, &scope, None, &mut found);
     assert!(!found.has_errors(), "{source}: {found:?}");
     use_it(&expr)
 }
@@ -250,7 +250,11 @@ fn conditions_hold_as_the_language_says() {
     ];
     let world = world();
     for (source, expected) in cases {
-        assert_eq!(with_expr(source, |expr| holds(expr, &world)), Ok(expected), "{source}");
+        assert_eq!(
+            with_expr(source, |expr| holds_condition(expr, &world)),
+            Ok(expected),
+            "{source}"
+        );
     }
 }
 
@@ -310,7 +314,9 @@ fn a_hash_is_the_same_for_ever() {
 #[test]
 fn division_by_zero_is_an_error_not_a_panic() {
     let world = world();
-    let failed = with_expr("round(1 / (size(tags) - 2), 2) == 1", |expr| holds(expr, &world));
+    let failed = with_expr("round(1 / (size(tags) - 2), 2) == 1", |expr| {
+        holds_condition(expr, &world)
+    });
     assert!(failed.is_err());
 }
 
@@ -359,7 +365,9 @@ fn what_hangs_on_a_missing_claim_is_unknown() {
         (r#"!(missing == caller.id)"#, Some(true)),
     ];
     for (source, expected) in cases {
-        let (truth, passes) = with_expr(source, |expr| (decide_condition(expr, &world()), holds(expr, &world())));
+        let (truth, passes) = with_expr(source, |expr| {
+            (decide_condition(expr, &world()), holds_condition(expr, &world()))
+        });
         assert_eq!(truth, Ok(expected), "{source}");
         assert_eq!(passes, Ok(expected == Some(true)), "{source}");
     }

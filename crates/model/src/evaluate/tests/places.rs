@@ -1,7 +1,7 @@
 //! Places: poles, the antimeridian, and distances that others have published.
 
 use super::*;
-use crate::evaluate::geo::{Place, cover};
+use crate::evaluate::geo::{Place, cover_circle};
 
 fn place(lat: f64, lon: f64) -> Place {
     Place { lat, lon }
@@ -64,7 +64,7 @@ fn circles_go_round_the_antimeridian_and_over_the_poles() {
     ];
     for (center, km, precision, point) in inside {
         assert!(center.distance_km(point) <= km, "{center:?} {point:?}");
-        let cells = cover(center, km, precision, 100_000).unwrap();
+        let cells = cover_circle(center, km, precision, 100_000).unwrap();
         assert!(
             cells.contains(&point.geohash(precision)),
             "{point:?} is not in the cells of {center:?}"

@@ -84,7 +84,11 @@ fn what_is_unknown_admits_nobody() {
         r#"max(["a", caller.role]) == "a""#,
         r#"{role: caller.role}.role != "x""#,
     ] {
-        assert_eq!(with_expr(source, |expr| holds(expr, &world())), Ok(false), "{source}");
+        assert_eq!(
+            with_expr(source, |expr| holds_condition(expr, &world())),
+            Ok(false),
+            "{source}"
+        );
     }
 }
 
@@ -146,9 +150,9 @@ fn what_is_unknown_stays_unknown_in_a_bound_name() {
             condition,
         );
         let mut found = Diagnostics::default();
-        let expr = expression::check(&text, &scope, None, &mut found);
+        let expr = expression::check_expression(&text, &scope, None, &mut found);
         assert!(!found.has_errors(), "{condition}: {found:?}");
-        assert_eq!(holds(&expr, &environment), Ok(false), "{value}: {condition}");
+        assert_eq!(holds_condition(&expr, &environment), Ok(false), "{value}: {condition}");
         // Whoever shows it sees what there is.
         let shown = with_expr(value, |expr| evaluate(expr, &world())).unwrap().unwrap();
         assert!(!format!("{shown:?}").contains("Null"), "{shown:?}");

@@ -190,7 +190,7 @@ fn remainder(left: &Expr, right: &Expr) -> Option<Type> {
     let ExprKind::Call(FunctionId::Hash | FunctionId::Random, _) = &left.kind else {
         return None;
     };
-    let Some(Literal::Number(modulus)) = right.literal() else {
+    let Some(Literal::Number(modulus)) = right.as_literal() else {
         return None;
     };
     let last = modulus.to_i64().filter(|modulus| *modulus > 0)? - 1;

@@ -24,7 +24,7 @@ impl Checker<'_, '_> {
         top: bool,
     ) -> Expr {
         let values: Vec<&ExpressionNode> = receiver.into_iter().chain(args).collect();
-        let Some(known) = Function::named(name).next() else {
+        let Some(known) = Function::functions_named(name).next() else {
             return match (receiver, self.scope.catalog.entity(name)) {
                 (None, Some(entity)) => self.key_by_position(node, entity, args),
                 _ => self.unknown_function(node, name, &values),
@@ -33,7 +33,8 @@ impl Checker<'_, '_> {
         if (known.form == CallForm::Method) != receiver.is_some() {
             return self.wrong_form(node, known, &values);
         }
-        let Some(function) = Function::named(name).find(|function| function.takes(values.len())) else {
+        let Some(function) = Function::functions_named(name).find(|function| function.takes_values(values.len()))
+        else {
             return self.wrong_count(node, known, values.len());
         };
         if function.key_only && !self.scope.in_key {
@@ -50,7 +51,7 @@ impl Checker<'_, '_> {
     fn wrong_form(&mut self, node: &ExpressionNode, function: &Function, values: &[&ExpressionNode]) -> Expr {
         let sources: Vec<&str> = values.iter().map(|value| self.source(value)).collect();
         let name = function.name;
-        let fits = function.takes(values.len());
+        let fits = function.takes_values(values.len());
         let (kind, instead) = match (function.form, sources.as_slice()) {
             (CallForm::Method, [receiver, rest @ ..]) if fits => {
                 ("method", format!("{receiver}.{name}({})", rest.join(", ")))
@@ -65,7 +66,7 @@ impl Checker<'_, '_> {
 
     fn wrong_count(&mut self, node: &ExpressionNode, known: &Function, count: usize) -> Expr {
         let method = usize::from(known.form == CallForm::Method);
-        let mut counts: Vec<String> = Function::named(known.name)
+        let mut counts: Vec<String> = Function::functions_named(known.name)
             .map(|function| function.params.len().saturating_sub(method).to_string())
             .collect();
         if known.params == [Param::Ordered] {
@@ -74,7 +75,7 @@ impl Checker<'_, '_> {
         let found = count.saturating_sub(method);
         let values = if counts == ["1"] { "value" } else { "values" };
         let message = format!("`{}` takes {} {values}, not {found}", known.name, counts.join(" or "));
-        let signatures: Vec<String> = Function::named(known.name)
+        let signatures: Vec<String> = Function::functions_named(known.name)
             .map(|function| format!("`{}`", function.signature))
             .collect();
         self.refuse(&rules::WRONG_ARGUMENTS, node, message, Some(signatures.join(" or ")))
@@ -165,7 +166,7 @@ impl Checker<'_, '_> {
         for (node, expr) in nodes.iter().zip(exprs) {
             self.learn(expr, &ty);
             self.coerce(node, expr, &ty);
-            let one = expr.ty.element().unwrap_or(&expr.ty).clone();
+            let one = expr.ty.element_type().unwrap_or(&expr.ty).clone();
             match unified_type(&ty, &one) {
                 Some(both) if is_orderable(&both) => ty = both,
                 Some(other) => self.no_order(node, &other, expr),
@@ -246,7 +247,7 @@ fn is_filled(expr: &Expr) -> bool {
 }
 
 fn literal_int(expr: &Expr) -> Option<i64> {
-    match expr.literal() {
+    match expr.as_literal() {
         Some(Literal::Number(number)) => number.to_i64(),
         _ => None,
     }
@@ -282,7 +283,7 @@ fn accepts(param: Param, ty: &Type) -> bool {
         Param::Enum => matches!(ty, Type::Enum(_)),
         Param::List => matches!(ty, Type::List(..) | Type::Set(..)),
         Param::Lists => ty
-            .element()
+            .element_type()
             .is_some_and(|inner| accepts(Param::List, inner) || inner.is_unknown()),
         Param::Sized => matches!(
             ty,
@@ -319,7 +320,7 @@ fn result(id: FunctionId, args: &[Expr]) -> Type {
         FunctionId::Digits => text_of(args.first().and_then(literal_int)),
         FunctionId::Geohash => text_of(args.get(1).and_then(literal_int)),
         FunctionId::Distance => Type::number(),
-        FunctionId::Rank => whole_from(0, first.members().and_then(|all| i64::try_from(all.len()).ok())),
+        FunctionId::Rank => whole_from(0, first.enum_members().and_then(|all| i64::try_from(all.len()).ok())),
         FunctionId::String | FunctionId::Desc | FunctionId::Ordered | FunctionId::Plain | FunctionId::Raw => {
             Type::text()
         }
@@ -387,15 +388,15 @@ fn rounded(args: &[Expr]) -> Type {
 }
 
 fn extreme(args: &[Expr]) -> Type {
-    let element = |expr: &Expr| expr.ty.element().unwrap_or(&expr.ty).clone();
+    let element = |expr: &Expr| expr.ty.element_type().unwrap_or(&expr.ty).clone();
     args.iter()
         .try_fold(Type::Unknown, |ty, expr| unified_type(&ty, &element(expr)))
         .unwrap_or(Type::Unknown)
 }
 
 fn flattened(lists: &Type) -> Type {
-    let inner = lists.element();
-    let Some(element) = inner.and_then(Type::element) else {
+    let inner = lists.element_type();
+    let Some(element) = inner.and_then(Type::element_type) else {
         return Type::Unknown;
     };
     let each = inner.and_then(Type::length_max);
@@ -412,7 +413,7 @@ fn numbered(list: &Type) -> Type {
         ty,
         optional: false,
     };
-    let value = list.element().cloned().unwrap_or(Type::Unknown);
+    let value = list.element_type().cloned().unwrap_or(Type::Unknown);
     let object = ObjectType {
         name: String::new(),
         fields: vec![field("number", whole_from(1, None)), field("value", value)],

@@ -105,7 +105,7 @@ fn result(op: EachOp, list: &Type, body: &Type) -> Type {
     match op {
         EachOp::Exists | EachOp::All => Type::Bool,
         EachOp::Map => list_of(body.clone()),
-        EachOp::Filter => match list.element() {
+        EachOp::Filter => match list.element_type() {
             Some(element) => list_of(element.clone()),
             None => Type::Unknown,
         },
@@ -115,7 +115,7 @@ fn result(op: EachOp, list: &Type, body: &Type) -> Type {
             _ => Type::Unknown,
         },
         EachOp::Group => {
-            let row = list.element().cloned().unwrap_or(Type::Unknown);
+            let row = list.element_type().cloned().unwrap_or(Type::Unknown);
             list_of(Type::Group(Arc::new(body.clone()), Arc::new(row)))
         }
     }

@@ -1,7 +1,7 @@
 //! What text and numbers written out stand for, where they meet a type.
 
 use super::Checker;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, nearest_word};
 use crate::evaluate::time;
 use crate::expression::parse::{ExpressionNode, NodeKind};
 use crate::expression::relations::unified_type;
@@ -94,7 +94,7 @@ impl Checker<'_, '_> {
             let message = format!("`\"{text}\"` is not a member of `{}`", self.describe(to));
             let listed = format!("the members are {}", members.join(", "));
             let mistake = Diagnostic::new(&rules::NOT_A_MEMBER, expr.span, message);
-            self.report(match nearest(text, members.iter().map(String::as_str)) {
+            self.report(match nearest_word(text, members.iter().map(String::as_str)) {
                 Some(near) => mistake
                     .help(format!("did you mean `\"{near}\"`? {listed}"))
                     .replace_with(format!("\"{near}\"")),

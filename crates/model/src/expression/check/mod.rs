@@ -53,7 +53,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// A whole expression of an expected type.
-    pub fn whole(&mut self, node: &ExpressionNode, expected: Option<&Type>) -> Expr {
+    pub fn check_whole(&mut self, node: &ExpressionNode, expected: Option<&Type>) -> Expr {
         self.hint = expected.cloned();
         let mut expr = self.node(node, self.is_left_out());
         if let Some(expected) = expected {
@@ -179,7 +179,7 @@ impl<'s, 'c> Checker<'s, 'c> {
                 self.shown(other)
             ),
         };
-        let help = match (one_ty.object(), other_ty.object()) {
+        let help = match (one_ty.object_type(), other_ty.object_type()) {
             (Some(one), Some(other)) => format!(
                 "both results need one type, and these have the fields {} and {}",
                 field_names(one),
@@ -215,7 +215,7 @@ impl<'s, 'c> Checker<'s, 'c> {
 
     /// One type for all elements; literals take that of the others.
     fn element_type(&mut self, elements: &[ExpressionNode], exprs: &mut [Expr]) -> Type {
-        let particular = exprs.iter().find(|expr| expr.literal().is_none());
+        let particular = exprs.iter().find(|expr| expr.as_literal().is_none());
         let mut ty = particular.map_or(Type::Unknown, |expr| expr.ty.clone());
         for (element, expr) in elements.iter().zip(exprs) {
             self.coerce(element, expr, &ty);
@@ -317,8 +317,8 @@ impl<'s, 'c> Checker<'s, 'c> {
         if let ExprKind::Arg(name) = &expr.kind
             && let Some(arg) = self.scope.args.and_then(|args| args.get(name))
         {
-            arg.learn(ty);
-            expr.ty = arg.ty();
+            arg.learn_type(ty);
+            expr.ty = arg.known_type();
         }
     }
 
@@ -393,7 +393,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     fn invalid(&self, node: &ExpressionNode) -> Expr {
-        Expr::invalid(self.span(&node.range))
+        Expr::invalid_at(self.span(&node.range))
     }
 
     fn span(&self, range: &Range<usize>) -> Span {
@@ -411,7 +411,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     fn describe(&self, ty: &Type) -> String {
-        self.scope.catalog.describe(ty)
+        self.scope.catalog.describe_type(ty)
     }
 
     fn report(&mut self, mistake: Diagnostic) {

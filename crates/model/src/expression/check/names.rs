@@ -195,7 +195,7 @@ impl Checker<'_, '_> {
             return self.invalid(node);
         };
         arg.mark_used();
-        let expr = self.made(node, ExprKind::Arg(name.to_owned()), arg.ty());
+        let expr = self.made(node, ExprKind::Arg(name.to_owned()), arg.known_type());
         self.narrowed(Expr {
             optional: arg.optional,
             ..expr
@@ -316,7 +316,7 @@ impl Checker<'_, '_> {
         let mistake = Diagnostic::new(&rules::UNKNOWN_FIELD, self.span(&node.name), message);
         let source = self.source(of);
         let mistake = match ty {
-            _ if Function::named(name)
+            _ if Function::functions_named(name)
                 .next()
                 .is_some_and(|known| known.form == CallForm::Function) =>
             {
@@ -329,7 +329,7 @@ impl Checker<'_, '_> {
             Type::Group(..) => mistake.help("a group has `key` and `rows`"),
             other => {
                 let fields = other
-                    .object()
+                    .object_type()
                     .map(|object| object.fields.as_slice())
                     .unwrap_or_default();
                 let known = fields.iter().map(|field| field.name.as_str());
@@ -374,7 +374,7 @@ impl Checker<'_, '_> {
 }
 
 fn field_of_object(ty: &Type, name: &str) -> Option<(Type, bool)> {
-    let field = ty.object().and_then(|object| object.field(name));
+    let field = ty.object_type().and_then(|object| object.field_named(name));
     match (field, ty, name) {
         (Some(field), ..) => Some((field.ty.clone(), field.optional)),
         (None, Type::Geo(_), "lat" | "lon") => Some((Type::number(), false)),

@@ -1,7 +1,7 @@
 //! Help with names that mean nothing.
 
 use super::Checker;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, nearest_word};
 use crate::expression::functions::{FUNCTIONS, Function};
 use crate::expression::parse::ExpressionNode;
 use crate::expression::rules;
@@ -83,10 +83,10 @@ impl Checker<'_, '_> {
         if let Some((_, instead)) = truth.filter(|_| self.hinted_words().next().is_none()) {
             return mistake.help(format!("write `{instead}`")).replace_with(*instead);
         }
-        if let Some(near) = nearest(name, self.names_in_scope()) {
+        if let Some(near) = nearest_word(name, self.names_in_scope()) {
             return mistake.help(format!("did you mean `{near}`?")).replace_with(near);
         }
-        if let Some(near) = nearest(name, self.hinted_words()) {
+        if let Some(near) = nearest_word(name, self.hinted_words()) {
             return mistake
                 .help(format!("did you mean `\"{near}\"`?"))
                 .replace_with(format!("\"{near}\""));
@@ -94,13 +94,13 @@ impl Checker<'_, '_> {
         if self.scope.catalog.entity(name).is_some() {
             return mistake.help(format!("`{name}(…)` with its key is a row"));
         }
-        if let Some(function) = Function::named(name).next() {
+        if let Some(function) = Function::functions_named(name).next() {
             return mistake.help(format!("`{name}` is a function: `{}`", function.signature));
         }
         match &self.hint {
             Some(ty @ Type::Enum(_)) => mistake.help(format!(
                 "the members are {}",
-                ty.members().unwrap_or_default().join(", ")
+                ty.enum_members().unwrap_or_default().join(", ")
             )),
             Some(Type::Text(_)) => mistake.help(format!("write `\"{name}\"` for the text")),
             _ => mistake,

@@ -48,7 +48,7 @@ fn what_was_not_proven_needs_a_test() {
         let found = findings(&scope, source);
         assert_eq!(found.len(), 1, "{source}: {found:?}");
         assert_eq!(found[0].rule.name, "may-be-absent", "{source}");
-        assert_eq!(&source[found[0].span.range()], at, "{source}");
+        assert_eq!(&source[found[0].span.text_range()], at, "{source}");
     }
 }
 
@@ -58,7 +58,7 @@ fn a_field_of_a_row_that_may_be_missing_proves_the_row() {
     let scope = model.write();
     let when = accepts(&scope, "event.bookingId == b.bookingId");
     assert_eq!(
-        PresenceFacts::of(&when, true).paths().collect::<Vec<_>>(),
+        PresenceFacts::of(&when, true).proven_paths().collect::<Vec<_>>(),
         ["event", "event.bookingId", "b", "b.bookingId"]
     );
     assert_eq!(PresenceFacts::of(&when, false), PresenceFacts::default());
@@ -75,7 +75,7 @@ fn facts_follow_the_outcome() {
     let proves = |source: &str, truth: bool| {
         let expr = accepts(&scope, source);
         PresenceFacts::of(&expr, truth)
-            .paths()
+            .proven_paths()
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
@@ -124,7 +124,7 @@ fn optional_arguments_are_left_out_at_the_top_of_a_where_only() {
     ] {
         let found = findings(&scope, source);
         assert!(!found.is_empty(), "{source}");
-        assert_eq!(&source[found[0].span.range()], at, "{source}");
+        assert_eq!(&source[found[0].span.text_range()], at, "{source}");
     }
     let found = findings(&model.row("Task"), "due_date >= args.from");
     assert_eq!(found[0].rule.name, "untested-optional-argument");

@@ -11,12 +11,12 @@ fn survives(source: &str) {
     for scope in [model.where_of("Task"), model.write()] {
         for text in [text(source), plain(source)] {
             let mut out = Diagnostics::default();
-            let expr = check(&text, &scope, Some(&Type::Bool), &mut out);
+            let expr = check_expression(&text, &scope, Some(&Type::Bool), &mut out);
             assert!(!expr.is_invalid() || out.has_errors(), "nothing was said of {source:?}");
             for found in out.iter() {
                 assert!(!found.message.contains('\n') && !found.message.is_empty());
                 assert!(!found.message.ends_with("cannot be read"), "unnamed: {source:?}");
-                assert!(text.span.holds(found.span), "{source:?}: {found:?}");
+                assert!(text.span.holds_span(found.span), "{source:?}: {found:?}");
             }
         }
     }

@@ -25,7 +25,7 @@ fn plain(source: &str) -> Text {
 
 fn checked(scope: &Scope<'_>, source: &str) -> (Expr, Vec<Diagnostic>) {
     let mut out = Diagnostics::default();
-    let expr = check(&text(source), scope, None, &mut out);
+    let expr = check_expression(&text(source), scope, None, &mut out);
     (expr, out.into_sorted())
 }
 
@@ -56,7 +56,7 @@ fn refuses(scope: impl for<'m> Fn(&'m Model) -> Scope<'m>, cases: &[Case<'_>]) {
         let shown: Vec<_> = found
             .iter()
             .map(|one| {
-                let at = &source[one.span.range()];
+                let at = &source[one.span.text_range()];
                 (
                     *source,
                     at,
@@ -75,7 +75,7 @@ fn rules_have_pages_and_codes_of_their_own() {
     for (at, rule) in RULES.iter().enumerate() {
         assert!(rule.page.lines().count() > 6, "{}", rule.code);
         assert!(
-            !rule.summary().is_empty() && !rule.summary().ends_with('.'),
+            !rule.page_summary().is_empty() && !rule.page_summary().ends_with('.'),
             "{}",
             rule.code
         );

@@ -176,7 +176,7 @@ impl Model {
             ("ids", Type::Set(Arc::new(Type::Ulid), LengthLimits::default()), false),
             ("flag", Type::Bool, true),
         ] {
-            self.args.declare(name, ty, optional, span);
+            self.args.declare_argument(name, ty, optional, span);
         }
         for name in ["task_id", "bookingId", "timeSlot", "userId", "kind", "any"] {
             self.args.declare_path_variable(name, span);

@@ -77,7 +77,7 @@ fn what_is_not_written_as_the_language_has_it() {
 fn brackets_that_yaml_cut_are_said_to_be() {
     let model = Model::new();
     let mut out = Diagnostics::default();
-    check(&plain("near(location"), &model.row("Item"), None, &mut out);
+    check_expression(&plain("near(location"), &model.row("Item"), None, &mut out);
     let found = out.into_sorted();
     assert_eq!(found[0].message, "`(` is never closed");
     assert_eq!(
@@ -98,7 +98,7 @@ fn mistakes_in_a_folded_block_stand_where_they_are_written() {
     check_condition(&folded, &model.write(), &mut out);
     let found = out.into_sorted();
     assert_eq!(found[0].message, "`Booking` has no attribute `state`");
-    assert_eq!(&source[found[0].span.range()], "state");
+    assert_eq!(&source[found[0].span.text_range()], "state");
     assert_eq!(found[0].help.as_deref(), None);
 }
 
@@ -110,7 +110,7 @@ fn a_parsed_expression_is_placed_anew_each_time() {
         let span = Span::new(start, start + 12);
         let text = Text::new("titel == \"x\"".to_owned(), span, Style::Plain, source);
         let mut out = Diagnostics::default();
-        check(&text, &model.row("Task"), None, &mut out);
+        check_expression(&text, &model.row("Task"), None, &mut out);
         assert_eq!(out.into_sorted()[0].span, Span::new(start, start + 5));
     }
 }
@@ -127,7 +127,7 @@ fn fixes_replace_what_is_wrong() {
         let (_, found) = checked(&model.row("Task"), source);
         let fix = found[0].fix.clone().unwrap();
         let mut result = source.to_owned();
-        result.replace_range(fix.span.range(), &fix.replacement);
+        result.replace_range(fix.span.text_range(), &fix.replacement);
         assert_eq!(result, fixed);
     }
 }
@@ -142,6 +142,6 @@ fn escapes_say_what_they_say_in_cel() {
         else {
             panic!("text");
         };
-        assert_eq!(expr.literal(), Some(&Literal::Text(said.inner().to_owned())));
+        assert_eq!(expr.as_literal(), Some(&Literal::Text(said.inner().to_owned())));
     }
 }

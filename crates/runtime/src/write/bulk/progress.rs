@@ -150,7 +150,7 @@ pub(super) fn unreadable() -> RuntimeError {
 /// The row of an operation's progress: its caller, and its key or what it asks for.
 pub(super) fn place_of(operation: &WriteOperation<'_>) -> Result<Item, RuntimeError> {
     let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
-    let sent = values::json_text::of(&Value::M(operation.request.args.clone()));
+    let sent = values::json_text::json_of(&Value::M(operation.request.args.clone()));
     let key = operation.request.idempotency_key.clone().unwrap_or_default();
     let asked = texts_hash(&[&key, &sent]);
     match caller {

@@ -71,7 +71,7 @@ impl GeneratedWrites {
 }
 
 /// Makes up a model with writes.
-pub fn model(rng: &mut Rng) -> GeneratedWrites {
+pub fn generate_writes(rng: &mut Rng) -> GeneratedWrites {
     let traits: Vec<Traits> = (0..2).map(|_| Traits::any(rng)).collect();
     model_of(rng, &traits)
 }
