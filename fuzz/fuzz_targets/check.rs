@@ -29,6 +29,6 @@ fuzz_target!(|bytes: &[u8]| {
             finding.rule.code,
             finding.message
         );
-        let _ = source.position(finding.span.start);
+        let _ = source.position_at(finding.span.start);
     }
 });

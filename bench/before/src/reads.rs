@@ -118,7 +118,7 @@ fn whole_attributes(select: &Select) -> Option<Vec<&str>> {
     match select {
         Select::Paths(paths) if !paths.is_empty() => paths
             .iter()
-            .map(|path| path.segments().is_empty().then(|| path.name()))
+            .map(|path| path.inner_segments().is_empty().then(|| path.name()))
             .collect(),
         _ => None,
     }
@@ -127,7 +127,7 @@ fn whole_attributes(select: &Select) -> Option<Vec<&str>> {
 pub(crate) fn query(request: &QueryRequest) -> Result<EngineQuery> {
     let expressions = match whole_attributes(&request.select) {
         Some(_) => PageExpressions::query_whole(request)?,
-        None => PageExpressions::query(request)?,
+        None => PageExpressions::query_expressions(request)?,
     };
     Ok(EngineQuery {
         table_name: request.table.clone(),
@@ -162,7 +162,7 @@ pub(crate) fn query_answer(request: &QueryRequest, answer: QueryResponse) -> Res
 }
 
 pub(crate) fn scan(request: &ScanRequest) -> Result<EngineScan> {
-    let expressions = PageExpressions::scan(request)?;
+    let expressions = PageExpressions::scan_expressions(request)?;
     Ok(EngineScan {
         table_name: request.table.clone(),
         index_name: request.index.clone(),

@@ -27,7 +27,7 @@ const OLD_IMAGE: &str = "ALL_OLD";
 const SMALL_TRANSACTION_ACTIONS_MAX: usize = 10;
 
 pub(crate) fn put(request: &PutRequest) -> Result<PutItemRequest> {
-    let expressions = WriteExpressions::condition(request.condition.as_ref())?;
+    let expressions = WriteExpressions::condition_expressions(request.condition.as_ref())?;
     Ok(PutItemRequest {
         table_name: request.table.clone(),
         item: item_to_engine(&request.item),
@@ -42,7 +42,7 @@ pub(crate) fn put(request: &PutRequest) -> Result<PutItemRequest> {
 }
 
 pub(crate) fn update(request: &UpdateRequest) -> Result<UpdateItemRequest> {
-    let expressions = WriteExpressions::update(request)?;
+    let expressions = WriteExpressions::update_expressions(request)?;
     Ok(UpdateItemRequest {
         table_name: request.table.clone(),
         key: item_to_engine(&request.key),
@@ -58,7 +58,7 @@ pub(crate) fn update(request: &UpdateRequest) -> Result<UpdateItemRequest> {
 }
 
 pub(crate) fn delete(request: &DeleteRequest) -> Result<DeleteItemRequest> {
-    let expressions = WriteExpressions::condition(request.condition.as_ref())?;
+    let expressions = WriteExpressions::condition_expressions(request.condition.as_ref())?;
     Ok(DeleteItemRequest {
         table_name: request.table.clone(),
         key: item_to_engine(&request.key),
@@ -181,7 +181,7 @@ fn action(action: &TransactWrite) -> Result<TransactWriteItem> {
 }
 
 fn transact_put(put: &PutRequest) -> Result<TransactPut> {
-    let expressions = WriteExpressions::condition(put.condition.as_ref())?;
+    let expressions = WriteExpressions::condition_expressions(put.condition.as_ref())?;
     Ok(TransactPut {
         table_name: put.table.clone(),
         item: item_to_engine(&put.item),
@@ -206,7 +206,7 @@ fn transact_update(update: &UpdateRequest) -> Result<TransactUpdate> {
 }
 
 fn transact_delete(delete: &DeleteRequest) -> Result<TransactDelete> {
-    let expressions = WriteExpressions::condition(delete.condition.as_ref())?;
+    let expressions = WriteExpressions::condition_expressions(delete.condition.as_ref())?;
     Ok(TransactDelete {
         table_name: delete.table.clone(),
         key: item_to_engine(&delete.key),
@@ -218,7 +218,7 @@ fn transact_delete(delete: &DeleteRequest) -> Result<TransactDelete> {
 }
 
 fn check(table: &str, key: &Item, condition: &Condition) -> Result<TransactConditionCheck> {
-    let expressions = WriteExpressions::condition(Some(condition))?;
+    let expressions = WriteExpressions::condition_expressions(Some(condition))?;
     Ok(TransactConditionCheck {
         table_name: table.to_owned(),
         key: item_to_engine(key),

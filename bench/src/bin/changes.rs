@@ -216,7 +216,7 @@ async fn watch_all(address: SocketAddr, count: usize) -> Outcome<Vec<tokio::task
             claims: [("sub".to_owned(), format!("watcher-{number}").into())].into_iter().collect(),
             expires: now() / 1_000 + 3_600,
         };
-        let token = token.sign(&secret)?;
+        let token = token.sign_token(&secret)?;
         let mut stream = connect_from(number / WATCHERS_PER_ADDRESS, address).await?;
         let request = format!(
             "GET /todo/api/v1/tasks?status=pending&limit=20 HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer {token}\r\n\r\n"

@@ -119,7 +119,7 @@ impl Measured {
         let found = singlet_lint::check_design(singlet_model::load_source(&source)).into_sorted();
         let errors = found.iter().filter(|finding| finding.rule.severity == Severity::Error);
         for error in errors.take(3) {
-            let line = source.position(error.span.start).line;
+            let line = source.position_at(error.span.start).line;
             eprintln!("line {line}: {} {}", error.rule.code, error.message);
         }
         let [events, serde, load, check] = medians(&mut [

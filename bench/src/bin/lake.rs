@@ -229,7 +229,7 @@ async fn follow_to_head(lake: &mut LakeFollower) -> Outcome<usize> {
     loop {
         records += lake.follow_page(&now).await?.records;
         if lake.is_at_head() {
-            lake.flush(now()).await?;
+            lake.flush_waiting(now()).await?;
             return Ok(records);
         }
     }
@@ -421,7 +421,7 @@ async fn compact(batches: usize, folder: &Path) -> Outcome<(Duration, u64)> {
     follow_to_head(&mut bench.follower(files.clone())).await?;
     let mut lake = Lake::open(files.clone(), Arc::clone(&bench.model), &[], now())?;
     let position = lake
-        .position()
+        .told_position()
         .ok_or_else(|| Failure("the lake has not begun".to_owned()))?;
     let mut reader = ChangeReader::new(Arc::clone(&bench.model), bench.source(), position);
     let (mut time, mut bytes) = (Duration::ZERO, 0);
@@ -433,7 +433,7 @@ async fn compact(batches: usize, folder: &Path) -> Outcome<(Duration, u64)> {
         while told.len() < BATCH_CHANGES {
             told.extend(reader.next_page().await?.told);
         }
-        lake.append(&told, reader.position(), now())?;
+        lake.append_told(&told, reader.position(), now())?;
         if (batch + 1).is_multiple_of(TIDY_BATCHES) {
             let before = files.bytes.load(Ordering::Relaxed);
             let started = Instant::now();

@@ -223,7 +223,7 @@ fn circle() -> Outcome<(Place, Vec<String>)> {
         lat: 52.2 + f64::from(step / 20) * 0.002,
         lon: 21.0 + f64::from(step % 20) * 0.002,
     });
-    let covers = centers.filter_map(|center| Some((center, geo::cover(center, RADIUS_KM as f64, 5, 200)?)));
+    let covers = centers.filter_map(|center| Some((center, geo::cover_circle(center, RADIUS_KM as f64, 5, 200)?)));
     let mut fitting = covers.filter(|(_, cells)| cells.len() == CELLS);
     fitting
         .next()

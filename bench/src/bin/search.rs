@@ -115,7 +115,7 @@ async fn measure(rows: usize, queries: usize, folder: &Path) -> Outcome<()> {
     }
     let place = IndexPlace::Folder(folder.join("search"));
     let mut follower = SearchFollower::new(place, Arc::clone(engine.model()), Arc::new(Arc::clone(&store)), 0);
-    engine.search_by(follower.served());
+    engine.search_by(follower.served_index());
     let started = Instant::now();
     follower.follow_to_head(&now).await?;
     println!("{rows} rows into the index: {:.1} s", started.elapsed().as_secs_f64());

@@ -86,7 +86,7 @@ impl Tokens {
                 claims: [("sub".to_owned(), "ada".into())].into_iter().collect(),
                 expires: now_seconds() + TOKEN_SECONDS,
             }
-            .sign(&secret)
+            .sign_token(&secret)
         };
         Ok(Tokens {
             todo: token("todo")?,

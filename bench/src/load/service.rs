@@ -41,7 +41,7 @@ async fn start_on(store: Arc<dyn Store>) -> Outcome<SocketAddr> {
     });
     let service = Service::new(systems.collect(), Settings::default());
     let server = Server::bind("127.0.0.1:0", None).await?;
-    let address = server.address().ok_or_else(|| Failure("no address".to_owned()))?;
+    let address = server.bound_address().ok_or_else(|| Failure("no address".to_owned()))?;
     tokio::spawn(async move { server.run(service, std::future::pending()).await });
     Ok(address)
 }
