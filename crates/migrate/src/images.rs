@@ -11,6 +11,7 @@ use singlet_runtime::{Attributes, Caller, Engine, GUARD_OWNER, Scope, key_in, pr
 
 use crate::error::RowMisfit;
 use crate::mapping::{ModelMap, source_of, stored_name};
+use crate::row_refusal::RowRefusal;
 
 /// Two models on one table.
 #[derive(Debug)]
@@ -146,7 +147,7 @@ impl<'e> Models<'e> {
         match self.old_kind(item) {
             OldKind::Row(old, new) => {
                 let images = self.row_images((old, new), item, copies, now);
-                images.map(Some).map_err(|reason| misfit(&old.name, reason))
+                images.map(Some).map_err(|refusal| misfit(&old.name, refusal.to_string()))
             }
             OldKind::Record(old, new) => Ok(Some(self.record_images((old, new), item))),
             OldKind::Kept if self.has_other_delimiter(item) => Err(misfit(
@@ -176,19 +177,18 @@ impl<'e> Models<'e> {
         item: &Item,
         copies: &Attributes,
         now: i64,
-    ) -> Result<RowImages, String> {
-        let said = |error: singlet_runtime::RuntimeError| error.to_string();
+    ) -> Result<RowImages, RowRefusal> {
         let (old_scope, new_scope) = (self.image_scope(self.old, now), self.image_scope(self.new, now));
-        let was = row::decode_as_stored(old, item).map_err(said)?;
+        let was = row::decode_as_stored(old, item)?;
         let mut is = self.map.mapped_row((old, new), item, &was, new_scope)?;
         for (name, value) in copies {
             is.entry(name.clone()).or_insert_with(|| value.clone());
         }
         if let Some(missing) = self.map.missing_value(new, &is) {
-            return Err(missing);
+            return Err(RowRefusal::Missing(missing));
         }
-        let mut before = kept_items(self.map.old, old, &was, old_scope).map_err(said)?;
-        let mut after = kept_items(self.map.new, new, &is, new_scope).map_err(said)?;
+        let mut before = kept_items(self.map.old, old, &was, old_scope)?;
+        let mut after = kept_items(self.map.new, new, &is, new_scope)?;
         for own in after.iter_mut().filter(|one| one.kind == KeptKind::Own) {
             self.keep_rest((old, new), item, &mut own.item);
         }
@@ -198,7 +198,7 @@ impl<'e> Models<'e> {
         }
         self.keep_expiry((old, new), item, &mut before, &mut after);
         if let Some(misfit) = oversize_of(self.map.new, &after) {
-            return Err(misfit.reason);
+            return Err(RowRefusal::Oversize(misfit.reason));
         }
         Ok(RowImages {
             entity: old.name.clone(),
@@ -332,11 +332,11 @@ fn kept_kind(model: &Model, item: &Item) -> Option<Value> {
     Some(Value::S(text.get(..end)?.to_owned()))
 }
 
-fn by_key(kept: Vec<KeptItem>, entity: &str) -> Result<BTreeMap<Item, Image>, String> {
+fn by_key(kept: Vec<KeptItem>, entity: &str) -> Result<BTreeMap<Item, Image>, RowRefusal> {
     let mut all = BTreeMap::new();
     for KeptItem { kind, key, item } in kept {
         if all.insert(key, Image { kind, item }).is_some() {
-            return Err(format!("two items of a row of `{entity}` would have one key"));
+            return Err(RowRefusal::SharedKey(entity.to_owned()));
         }
     }
     Ok(all)

@@ -39,6 +39,7 @@ mod migrator;
 mod pass;
 mod report;
 mod restore_error;
+mod row_refusal;
 mod stamp;
 mod step;
 mod survey;

@@ -11,6 +11,8 @@ use singlet_model::model::{Attribute, Entity, Stored};
 use singlet_model::types::Type;
 use singlet_runtime::{Attributes, Scope, row, values};
 
+use crate::row_refusal::RowRefusal;
+
 /// Two models, and what of the one has become what of the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ModelMap<'m> {
@@ -75,7 +77,7 @@ impl<'m> ModelMap<'m> {
         item: &Item,
         was: &Attributes,
         scope: Scope<'_>,
-    ) -> Result<Attributes, String> {
+    ) -> Result<Attributes, RowRefusal> {
         let mut made = Attributes::new();
         let own = new.attributes.iter();
         let own: Vec<&Attribute> = own.filter(|one| one.alias.is_none() && one.is.is_none()).collect();
@@ -94,7 +96,7 @@ impl<'m> ModelMap<'m> {
                 if made.contains_key(&attribute.name) {
                     continue;
                 }
-                let whole = row::complete_row(new, made.clone(), scope).map_err(|error| error.to_string())?;
+                let whole = row::complete_row(new, made.clone(), scope)?;
                 let Some(value) = filling(attribute, &whole, scope)? else {
                     continue;
                 };
@@ -109,7 +111,7 @@ impl<'m> ModelMap<'m> {
     }
 
     /// What a row has that the old model wrote.
-    fn carried(&self, old: &Entity, attribute: &Attribute, item: &Item, was: &Attributes) -> Result<Carried, String> {
+    fn carried(&self, old: &Entity, attribute: &Attribute, item: &Item, was: &Attributes) -> Result<Carried, RowRefusal> {
         let source = source_of(old, attribute);
         let value = match source {
             Some(source) => was.get(&source.name).cloned(),
@@ -131,10 +133,10 @@ impl<'m> ModelMap<'m> {
         };
         match (source, &attribute.fill) {
             (_, Some(_)) | (None, _) => Ok(Carried::Nothing),
-            (Some(_), None) => Err(format!(
-                "`{}`: {misfit}, and no `fill:` says what rows of before get",
-                attribute.name
-            )),
+            (Some(_), None) => Err(RowRefusal::Misfit {
+                attribute: attribute.name.clone(),
+                misfit,
+            }),
         }
     }
 
@@ -147,15 +149,12 @@ impl<'m> ModelMap<'m> {
         values::as_stored(value, &attribute.ty).is_ok().then(|| value.clone())
     }
 
-    /// Whether everything is there that a row of the new model has.
+    /// The first attribute that a row of the new model has and this one lacks.
     pub fn missing_value(&self, new: &Entity, row: &Attributes) -> Option<String> {
         let needed = new.attributes.iter();
         let mut needed = needed.filter(|one| !one.optional && one.alias.is_none() && one.is.is_none());
         let lacks = needed.find(|attribute| !row.contains_key(&attribute.name))?;
-        Some(format!(
-            "`{}` is required, the row has none, and no `fill:` says what rows of before get",
-            lacks.name
-        ))
+        Some(lacks.name.clone())
     }
 
     /// The names of an old item that become something else or nothing, so that they are not kept as they are.
@@ -212,13 +211,13 @@ fn is_filled(old: &Entity, attribute: &Attribute) -> bool {
     }
 }
 
-fn filling(attribute: &Attribute, row: &Attributes, scope: Scope<'_>) -> Result<Option<Value>, String> {
+fn filling(attribute: &Attribute, row: &Attributes, scope: Scope<'_>) -> Result<Option<Value>, RowRefusal> {
     let is_of_row = |default: &&Expr| default.is_of_row() && !default.is_absent();
     let default = attribute.default.as_ref().filter(|_| !attribute.optional);
     let expr = attribute.fill.as_ref().or(default.filter(is_of_row));
     if let Some(expr) = expr {
         let value = evaluate_as(expr, &attribute.ty, &scope.with_row(row));
-        return value.map_err(|error| format!("`{}`: {error}", attribute.name));
+        return value.map_err(|error| RowRefusal::Fill(attribute.name.clone(), error));
     }
     // A row without a version is as it was first written.
     let is_version = attribute.ty == Type::Version && !attribute.optional;

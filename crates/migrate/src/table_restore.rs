@@ -24,7 +24,7 @@ use singlet_runtime::load::is_of_singlet;
 use singlet_runtime::{Engine, HeldTable, Relocation, RelocationPhase, TableControl, row, table};
 use singlet_store::{KeySchema, KeyType, TableSpec};
 
-use crate::archived_item::check_item;
+use crate::archived_item::{ItemRefusal, check_item};
 use crate::copied_items::{CarriedTable, lacking_items, page_of, put_items};
 use crate::restore_error::RestoreError;
 use crate::table_copy::{
@@ -290,7 +290,9 @@ impl<'e> TableRestorer<'e> {
         while let Some(archived) = items.next() {
             let archived = archived?;
             let item = &archived.item;
-            let wrong = |reason: String| RestoreError::Item((items.path().to_owned(), archived.line), reason);
+            let wrong = |refusal: ItemRefusal| {
+                RestoreError::Item((items.path().to_owned(), archived.line), refusal.to_string())
+            };
             check_item(&archive.spec, item).map_err(wrong)?;
             (self.progress)(RestoreStage::Reading, 1);
             if let Some(control) = TableControl::of_row(model, &archive.table.name, item)? {

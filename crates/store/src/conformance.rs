@@ -90,9 +90,9 @@ pub async fn run_suite(
         let context = Context::new(open().await, differences.clone());
         match caught((case.run)(&context)).await {
             Ok(()) => report.passed += 1,
-            Err(message) => report.failed.push(Failure {
+            Err(panic) => report.failed.push(Failure {
                 name: case.name,
-                message,
+                message: message(panic.as_ref()),
             }),
         }
         context.clean_up().await;
@@ -101,12 +101,12 @@ pub async fn run_suite(
 }
 
 /// The case, with a panic as an error: one failure must not hide the others.
-async fn caught(mut case: Run<'_>) -> Result<(), String> {
+async fn caught(mut case: Run<'_>) -> Result<(), Box<dyn Any + Send>> {
     std::future::poll_fn(
         move |task| match catch_unwind(AssertUnwindSafe(|| case.as_mut().poll(task))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
-            Err(panic) => Poll::Ready(Err(message(panic.as_ref()))),
+            Err(panic) => Poll::Ready(Err(panic)),
         },
     )
     .await

@@ -6,6 +6,7 @@ use singlet_model::model::{Read, Return, SelectionKind};
 use singlet_runtime::{Request, RuntimeError, load};
 use singlet_store::DeleteRequest;
 
+use crate::VerifyError;
 use crate::answer::meant_read;
 use crate::bench::{Bench, Case, PAGES_MAX, Row, bench_scope};
 use crate::writes::world;
@@ -23,7 +24,7 @@ impl Bench {
     /// # Errors
     ///
     /// What is wrong with the pages.
-    pub(crate) async fn check_changing(&self, case: &Case, seed: u64) -> Option<Result<(), String>> {
+    pub(crate) async fn check_changing(&self, case: &Case, seed: u64) -> Option<Result<(), VerifyError>> {
         let model = self.engine().model();
         let read = model.reads.iter().find(|read| read.name == case.read)?;
         if !is_plain_list(read) || self.planner_refusal(read, &case.args).is_some() {
@@ -64,13 +65,13 @@ impl Bench {
         let walked = self.walk_changing(case, seed, &mut restless).await;
         for gone in restless.iter_mut().filter(|row| !row.is_there) {
             if let Err(error) = self.turn(gone).await {
-                return Some(Err(format!("a row cannot be put back: {error}")));
+                return Some(Err(VerifyError::Failed(format!("a row cannot be put back: {error}"))));
             }
         }
         match walked {
             // A request that asks for too much does so with every table.
             Err(RuntimeError::Request(_)) => None,
-            Err(error) => Some(Err(format!("the pages fail while rows change: {error}"))),
+            Err(error) => Some(Err(VerifyError::Differs(format!("the pages fail while rows change: {error}")))),
             Ok(got) => Some(compare(
                 &got,
                 &all.rows.iter().cloned().map(Value::M).collect::<Vec<_>>(),
@@ -148,18 +149,18 @@ fn is_plain_list(read: &Read) -> bool {
         && matches!(read.returns, Return::Usual)
 }
 
-fn compare(got: &[Value], all: &[Value], kept: &[singlet_runtime::Attributes]) -> Result<(), String> {
+fn compare(got: &[Value], all: &[Value], kept: &[singlet_runtime::Attributes]) -> Result<(), VerifyError> {
     for (at, row) in got.iter().enumerate() {
         if !all.contains(row) {
-            return Err(format!("a row comes that is not meant: {row:?}"));
+            return Err(VerifyError::Differs(format!("a row comes that is not meant: {row:?}")));
         }
         if got.iter().skip(at + 1).any(|other| other == row) {
-            return Err(format!("a row comes twice while others change: {row:?}"));
+            return Err(VerifyError::Differs(format!("a row comes twice while others change: {row:?}")));
         }
     }
     let missing = kept.iter().find(|row| !got.contains(&Value::M((*row).clone())));
     match missing {
-        Some(row) => Err(format!("a row that was there all the while is on no page: {row:?}")),
+        Some(row) => Err(VerifyError::Differs(format!("a row that was there all the while is on no page: {row:?}"))),
         None => Ok(()),
     }
 }

@@ -19,6 +19,7 @@ mod changing;
 mod choices;
 pub(crate) mod clocked;
 pub mod emptied;
+mod error;
 pub mod generate;
 pub mod interleaved;
 pub mod least;
@@ -33,6 +34,7 @@ pub mod shrink;
 pub(crate) mod smallest;
 pub mod writes;
 
+pub use error::VerifyError;
 pub use bench::{Bench, Case, Outcome};
 pub use generate::Generated;
 pub use mismatch::Mismatch;

@@ -20,6 +20,7 @@ use singlet_runtime::Attributes;
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 use singlet_values as values;
+use singlet_verify::VerifyError;
 use singlet_verify::probe::{self, Kind, Options, Report, Subject};
 
 fn memory() -> Arc<dyn Store> {
@@ -57,12 +58,10 @@ fn probe(text: &str, cases: usize, only: &[String]) -> Report {
         only,
         ..Options::new(setting("SINGLET_SEED", 1) as u64, setting("SINGLET_CASES", cases))
     };
-    let make = || -> std::pin::Pin<Box<dyn Future<Output = Result<Subject, String>>>> {
+    let make = || -> std::pin::Pin<Box<dyn Future<Output = Result<Subject, VerifyError>>>> {
         let (model, settings) = (Arc::clone(&model), settings.clone());
         Box::pin(async move {
-            Subject::open(model, memory(), settings)
-                .await
-                .map_err(|error| error.to_string())
+            Ok(Subject::open(model, memory(), settings).await?)
         })
     };
     probe::run_probe(&model, &settings, &make, &options)

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
+use singlet_model::evaluate::EvaluateError;
 use singlet_runtime::{Engine, GroupValues, TallyFigures, TallyHead, figure_values, group_row};
 use singlet_store::{
     Cancellation, ErrorKind, Path, STREAM_PAGE_RECORDS_MAX, StoreError, TransactWrite, Update, UpdateRequest,
@@ -238,7 +239,7 @@ impl TallyFollower {
         for (known, broken) in self.known.iter().zip(&mut broken) {
             let mut of_tally = Netted::default();
             if known.kept_generation().is_some() {
-                *broken = self.net(known, moved, &mut of_tally).err();
+                *broken = self.net(known, moved, &mut of_tally).err().map(|error| error.to_string());
             }
             netted.push(of_tally);
         }
@@ -258,11 +259,11 @@ impl TallyFollower {
         Ok(Some(groups))
     }
 
-    fn net(&self, known: &KnownTally, moved: &[Moved], netted: &mut Netted) -> Result<(), String> {
+    fn net(&self, known: &KnownTally, moved: &[Moved], netted: &mut Netted) -> Result<(), EvaluateError> {
         for moved in moved {
-            let row = |row| in_tally(&self.engine, &known.tally, row).map_err(|error| error.to_string());
+            let row = |row| in_tally(&self.engine, &known.tally, row);
             let (before, after) = (row(moved.before.as_ref())?, row(moved.after.as_ref())?);
-            netted.move_row(before, after).map_err(|error| error.to_string())?;
+            netted.move_row(before, after)?;
         }
         Ok(())
     }

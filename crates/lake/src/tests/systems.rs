@@ -10,6 +10,7 @@ use singlet_model::Model;
 use singlet_runtime::{Caller, Engine, WriteRequest};
 use singlet_store::{PageAnswer, Result, ScanRequest, Store, StoreLayer};
 use singlet_store_embedded::EmbeddedStore;
+use singlet_verify::VerifyError;
 use singlet_verify::probe::{self, Options, Subject, usual_settings};
 
 use super::support::{Folder, Shop, assert_same_rows, change_rows, lake_ids, model_of};
@@ -53,7 +54,7 @@ fn models_of(system: &str, changes: &[(&str, &str)]) -> [String; 2] {
 /// Runs some writes of a model, each in several cases on other rows.
 fn run_writes(model: &Arc<Model>, store: &Arc<dyn Store>, seed: u64, writes: &[String]) -> usize {
     let settings = usual_settings(model);
-    let make = || -> Pin<Box<dyn Future<Output = std::result::Result<Subject, String>>>> {
+    let make = || -> Pin<Box<dyn Future<Output = std::result::Result<Subject, VerifyError>>>> {
         let (model, store, settings) = (Arc::clone(model), Arc::clone(store), settings.clone());
         let store: Arc<dyn Store> = Arc::new(WithoutFollowers(store));
         Box::pin(async move { Ok(Subject::on_table(model, store, settings)) })

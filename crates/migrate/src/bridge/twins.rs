@@ -17,6 +17,7 @@ use singlet_runtime::{Attributes, Caller, Engine, MigrationPhase, Scope, key_in,
 
 use super::layout::Layout;
 use crate::mapping::{ModelMap, source_of};
+use crate::row_refusal::RowRefusal;
 use crate::stamp::is_stamped;
 use crate::step::COMPARED_MAX;
 
@@ -200,7 +201,7 @@ impl Twins {
         let other = map.new.entity_named(&entity.name).ok_or_else(missing)?;
         let was = row::decode_as_stored(entity, item).map_err(said)?;
         let made = map.mapped_row((entity, other), item, &was, self.scope(&self.other, now));
-        let mut made = made.map_err(Withheld)?;
+        let mut made = made.map_err(|refusal| Withheld(refusal.to_string()))?;
         let own = other.attributes.iter();
         for attribute in own.filter(|one| one.alias.is_none() && one.is.is_none()) {
             match (source_of(entity, attribute), known) {
@@ -219,7 +220,7 @@ impl Twins {
             }
         }
         match map.missing_value(other, &made) {
-            Some(missing) => Err(Withheld(missing)),
+            Some(missing) => Err(Withheld(RowRefusal::Missing(missing).to_string())),
             None => Ok(OtherRow {
                 entity: other,
                 row: made,

@@ -426,7 +426,7 @@ fn attempt_fanned(
     let kept = match wanted.order.iter().find(changing) {
         _ if one_row_each && !wanted.order.is_empty() => order::Kept::merged(),
         Some(order) => return Err(Why::Order(order.path.clone())),
-        None => order::kept(path, &sort, &fixed, &bound, wanted.order).map_err(Why::Order)?,
+        None => order::kept(path, &sort, &fixed, &bound, wanted.order)?,
     };
     if kept.fanned.is_empty() {
         settled.extend(settled_by_sort.ends);

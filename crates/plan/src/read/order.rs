@@ -4,6 +4,7 @@ use singlet_item::key::Order as KeyOrder;
 use singlet_model::model::{KeyPart, Order};
 
 use super::sort::SortBound;
+use super::why::Why;
 use crate::access::AccessPath;
 use crate::values;
 
@@ -16,7 +17,7 @@ pub(super) fn kept(
     fixed: &dyn Fn(&str) -> bool,
     bound: &dyn Fn(&str) -> bool,
     order: &[Order],
-) -> Result<Kept, String> {
+) -> Result<Kept, Why> {
     let open = order.iter().filter(|order| !fixed(&order.path));
     let (merged, wanted): (Vec<&Order>, Vec<&Order>) = open.partition(|order| bound(&order.path));
     let mut kept = Kept {
@@ -44,10 +45,10 @@ pub(super) fn kept(
             given.remove(0);
         }
         let Some((part, key_order)) = given.first().copied() else {
-            return Err(order.path.clone());
+            return Err(Why::Order(order.path.clone()));
         };
         if !is_of(part, order) {
-            return Err(order.path.clone());
+            return Err(Why::Order(order.path.clone()));
         }
         given.remove(0);
         let descends = match key_order {
@@ -60,10 +61,10 @@ pub(super) fn kept(
                 });
                 continue;
             }
-            KeyOrder::Unordered | KeyOrder::Coarse => return Err(order.path.clone()),
+            KeyOrder::Unordered | KeyOrder::Coarse => return Err(Why::Order(order.path.clone())),
         };
         if *direction.get_or_insert(descends) != descends {
-            return Err(order.path.clone());
+            return Err(Why::Order(order.path.clone()));
         }
     }
     kept.descending = direction.unwrap_or(first.descending);

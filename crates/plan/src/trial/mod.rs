@@ -12,6 +12,7 @@ mod condition;
 mod pool;
 mod request;
 mod row;
+mod untried;
 
 use std::collections::BTreeSet;
 
@@ -28,6 +29,7 @@ use self::condition::{Asked, Item, Places, Varied};
 use self::pool::Pool;
 use self::request::{Request, Requests, Scope};
 use self::row::{Row, Rows};
+use self::untried::Untried;
 use crate::by_hand::ByHand;
 use crate::{meaning, show};
 
@@ -119,7 +121,7 @@ pub fn try_condition(model: &Model, by_hand: &ByHand<'_>, effort: &Effort) -> Tr
     }
     match Stage::new(model, by_hand) {
         Ok(stage) => stage.play(effort),
-        Err(reason) => undecided(reason),
+        Err(reason) => undecided(reason.to_string()),
     }
 }
 
@@ -162,9 +164,9 @@ impl Tried<'_> {
 }
 
 impl<'a> Stage<'a> {
-    fn new(model: &'a Model, by_hand: &'a ByHand<'a>) -> Result<Self, String> {
+    fn new(model: &'a Model, by_hand: &'a ByHand<'a>) -> Result<Self, Untried> {
         let (read, using) = (by_hand.read, by_hand.using);
-        let zone = TimeZone::get(&model.zone).map_err(|_| format!("the zone `{}` is not known here", model.zone))?;
+        let zone = TimeZone::get(&model.zone).map_err(|_| Untried::Zone(model.zone.clone()))?;
         let mut pool = Pool::new(zone, model.table.delimiter, by_hand.query_count());
         let meaning: Vec<Expr> = meaning::meaning_conjuncts(by_hand.selection, None, &|_| true)
             .into_iter()
@@ -178,11 +180,10 @@ impl<'a> Stage<'a> {
             .collect();
         let places = Places::of(model, by_hand.entity, using);
         if places.each.is_empty() {
-            return Err(format!(
-                "nothing says how `{}` stands in {}",
-                by_hand.entity.name,
-                by_hand.place_name()
-            ));
+            return Err(Untried::NoPlace {
+                entity: by_hand.entity.name.clone(),
+                place: by_hand.place_name(),
+            });
         }
         let named: Vec<&Expr> = meaning.iter().chain(&allow).chain(&using.filter).collect();
         let whens = places

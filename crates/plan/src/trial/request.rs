@@ -14,6 +14,7 @@ use singlet_model::types::Type;
 use super::chance::Chance;
 use super::pool::{NOW, Pool};
 use super::row::{Row, Rows};
+use super::untried::Untried;
 use crate::meaning;
 
 /// Combinations of optional arguments that are tried.
@@ -119,12 +120,12 @@ pub(super) struct Requests<'a> {
 
 impl<'a> Requests<'a> {
     /// Prepares to draw; the reason where nothing can be drawn.
-    pub(super) fn new(model: &'a Model, read: &'a Read, named: &[&Expr], pool: &Pool) -> Result<Self, String> {
+    pub(super) fn new(model: &'a Model, read: &'a Read, named: &[&Expr], pool: &Pool) -> Result<Self, Untried> {
         let mut args = BTreeMap::new();
         for arg in &read.args {
             let values = pool.values(&arg.ty);
             if values.is_empty() {
-                return Err(format!("`args.{}` is of a type of which no value is tried", arg.name));
+                return Err(Untried::Argument(arg.name.clone()));
             }
             args.insert(arg.name.as_str(), values);
         }
@@ -144,7 +145,7 @@ impl<'a> Requests<'a> {
         });
         combinations.truncate(COMBINATIONS_MAX);
         if combinations.is_empty() {
-            return Err("no combination of arguments sends all that the condition names".to_owned());
+            return Err(Untried::NoCombination);
         }
         let mut rows = BTreeMap::new();
         for bound in &read.lets {

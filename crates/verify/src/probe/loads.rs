@@ -19,6 +19,7 @@ use super::hints::Hints;
 use super::subject::value_text;
 use super::table::{Focus, Judge, ProbeTable, TableDraw};
 use super::worker::seeded_rng;
+use crate::VerifyError;
 use crate::writes::{dump, world};
 
 /// Seals cursors, of which there are none.
@@ -91,7 +92,7 @@ pub async fn try_loads(
     settings: &Attributes,
     store: &(dyn Fn() -> Arc<dyn Store> + Sync),
     (seed, files): (u64, u64),
-) -> Result<LoadTally, String> {
+) -> Result<LoadTally, VerifyError> {
     let setting = Setting::of(model, settings.clone());
     let hints = Hints::of_model(model);
     let judge = Judge {
@@ -116,7 +117,9 @@ pub async fn try_loads(
         let left_out = leave_out(&judge, &mut table, &mut rng);
         let lines = lines_of(model, &table, &left_out);
         let engine = opened(model, settings, store(), &mut rng).await?;
-        let wrong = |what: String| format!("file {file} of seed {seed}: {what}\n{}", lines.join("\n"));
+        let wrong = |error: VerifyError| {
+            error.reworded(|what| format!("file {file} of seed {seed}: {what}\n{}", lines.join("\n")))
+        };
         loaded_whole(&judge, &engine, &table, &lines).await.map_err(wrong)?;
         tally.taken += 1;
         tally.rows += table.rows.len();
@@ -126,7 +129,9 @@ pub async fn try_loads(
             continue;
         };
         let engine = opened(model, settings, store(), &mut rng).await?;
-        let wrong = |what: String| format!("file {file} of seed {seed}: {what}\n{}", lines.join("\n"));
+        let wrong = |error: VerifyError| {
+            error.reworded(|what| format!("file {file} of seed {seed}: {what}\n{}", lines.join("\n")))
+        };
         loaded_nothing(&engine, &lines, table.now, mistake)
             .await
             .map_err(wrong)?;
@@ -141,9 +146,9 @@ async fn opened(
     settings: &Attributes,
     store: Arc<dyn Store>,
     rng: &mut Rng,
-) -> Result<Engine, String> {
+) -> Result<Engine, VerifyError> {
     let created = store.create_table(&table::table_spec(model)).await;
-    created.map_err(|error| error.to_string())?;
+    created?;
     let bounds = match rng.bool() {
         true => Bounds::USUAL,
         false => Bounds::USUAL.with_steps(|name, usual| {
@@ -234,20 +239,20 @@ fn line_of(entity: &str, row: Attributes) -> String {
 }
 
 /// Every row is there, and every item is what its row is kept as.
-async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, lines: &[String]) -> Result<(), String> {
+async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, lines: &[String]) -> Result<(), VerifyError> {
     let loaded = load::load_text(engine, &lines.join("\n"), table.now).await;
-    let loaded = loaded.map_err(|error| format!("it is refused: {error}"))?;
+    let loaded = loaded.map_err(|error| VerifyError::Differs(format!("it is refused: {error}")))?;
     if loaded.rows != table.rows.len() as u64 {
-        return Err(format!("{} of {} rows are loaded", loaded.rows, table.rows.len()));
+        return Err(VerifyError::Differs(format!("{} of {} rows are loaded", loaded.rows, table.rows.len())));
     }
-    let failed = |error: singlet_runtime::RuntimeError| format!("the table cannot be read: {error}");
+    let failed = |error: singlet_runtime::RuntimeError| VerifyError::failed("the table cannot be read", error);
     let mut items = dump::table_items(engine.model(), engine.store())
         .await
         .map_err(failed)?;
     // Rows that something follows are marked as loaded.
     items.iter_mut().for_each(|item| _ = item.remove(load::BY));
     let mut there: Vec<Attributes> = items.iter().map(|item| item.clone().into_iter().collect()).collect();
-    for item in judge.items(table).ok_or("a row that was drawn has no key")? {
+    for item in judge.items(table).ok_or_else(|| VerifyError::Failed("a row that was drawn has no key".to_owned()))? {
         let item: Attributes = item.into_iter().collect();
         match there.iter().position(|known| *known == item) {
             Some(at) => {
@@ -255,34 +260,34 @@ async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, li
             }
             // Versions of one thing share the guard of its identity.
             None if items.iter().any(|known| known.iter().eq(item.iter())) => {}
-            None => return Err(format!("there is no {}", value_text(&Value::M(item)))),
+            None => return Err(VerifyError::Differs(format!("there is no {}", value_text(&Value::M(item))))),
         }
     }
     match there.first() {
-        Some(item) => Err(format!("there is {}", value_text(&Value::M(item.clone())))),
+        Some(item) => Err(VerifyError::Differs(format!("there is {}", value_text(&Value::M(item.clone()))))),
         None => Ok(()),
     }
 }
 
 /// Nothing is written, and the mistake is what is said.
-async fn loaded_nothing(engine: &Engine, lines: &[String], now: i64, mistake: Mistake) -> Result<(), String> {
+async fn loaded_nothing(engine: &Engine, lines: &[String], now: i64, mistake: Mistake) -> Result<(), VerifyError> {
     let Err(error) = load::load_text(engine, &lines.join("\n"), now).await else {
-        return Err(format!("it is taken in spite of a mistake: {}", mistake.word()));
+        return Err(VerifyError::Differs(format!("it is taken in spite of a mistake: {}", mistake.word())));
     };
     if !error
         .misfit_lines()
         .iter()
         .any(|misfit| mistake.is_told_by(misfit.kind))
     {
-        return Err(format!("a mistake ({}) is told as: {error}", mistake.word()));
+        return Err(VerifyError::Differs(format!("a mistake ({}) is told as: {error}", mistake.word())));
     }
     let items = dump::table_items(engine.model(), engine.store()).await;
-    match items.map_err(|error| error.to_string())?.len() {
+    match items?.len() {
         0 => Ok(()),
-        count => Err(format!(
+        count => Err(VerifyError::Differs(format!(
             "{count} items are written in spite of a mistake: {}",
             mistake.word()
-        )),
+        ))),
     }
 }
 

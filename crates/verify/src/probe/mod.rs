@@ -58,11 +58,12 @@ use reads::TriedRead;
 use table::Judge;
 use worker::Worker;
 
+use crate::VerifyError;
 use crate::writes::why_not_by_hand;
 
 /// Makes what is tried: an engine on a table of its own, empty or not. It is asked once for each thread, and again where a
 /// subject cannot be used any more.
-pub type Subjects<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = Result<Subject, String>> + 'a>> + Sync + 'a;
+pub type Subjects<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = Result<Subject, VerifyError>> + 'a>> + Sync + 'a;
 
 /// Hears how far it is: the operation, how it is run, and how many more of its cases were tried.
 pub type Progress<'a> = dyn Fn(&str, Kind, usize) + Sync + 'a;

@@ -316,7 +316,7 @@ async fn found(
             .for_each(|sent| sent.text.push_str(&format!(", filter {filter}")));
     }
     let what = match (filled, compared.difference) {
-        (Err(reason), _) => reason,
+        (Err(error), _) => error.to_string(),
         (Ok(()), Some(what)) => what,
         (Ok(()), None) => "it differs, but not every time".to_owned(),
     };

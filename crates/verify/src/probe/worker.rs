@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use singlet_runtime::{Engine, RuntimeError};
 
+use crate::VerifyError;
 use super::Subjects;
 use super::subject::{SentRequest, Subject};
 use super::table::{Judge, ProbeTable};
@@ -32,8 +33,8 @@ impl<'s> Worker<'s> {
     }
 
     /// The subject, on a table that has these rows and no others.
-    pub async fn fill_subject(&mut self, judge: &Judge<'_>, table: &ProbeTable) -> Result<(), String> {
-        let items = judge.items(table).ok_or("a row that was drawn has no key")?;
+    pub async fn fill_subject(&mut self, judge: &Judge<'_>, table: &ProbeTable) -> Result<(), VerifyError> {
+        let items = judge.items(table).ok_or_else(|| VerifyError::Failed("a row that was drawn has no key".to_owned()))?;
         if let Some(subject) = &self.subject
             && matches!(subject.refill(items.clone()).await, Ok(true))
         {
@@ -43,11 +44,11 @@ impl<'s> Worker<'s> {
         let filled = subject
             .refill(items)
             .await
-            .map_err(|error| format!("the rows cannot be stored: {error}"))?;
+            .map_err(|error| VerifyError::failed("the rows cannot be stored", error))?;
         self.subject = Some(subject);
         match filled {
             true => Ok(()),
-            false => Err("the table cannot be emptied".to_owned()),
+            false => Err(VerifyError::Failed("the table cannot be emptied".to_owned())),
         }
     }
 

@@ -188,8 +188,8 @@ pub(super) async fn first_difference(
     let mut sequence = case.begun(judge, &engine);
     for (at, op) in case.ops.iter().enumerate() {
         worker.watch_requests();
-        if let Err(what) = sequence.step(op).await {
-            return Some((at, what));
+        if let Err(error) = sequence.step(op).await {
+            return Some((at, error.to_string()));
         }
     }
     None

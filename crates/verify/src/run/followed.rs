@@ -10,6 +10,7 @@ use singlet_plan::write::trigger_cycles;
 
 use super::coverage::WordCoverage;
 use super::{NOW, model_errors, rng_of};
+use crate::VerifyError;
 use crate::bench::BenchGiven;
 use crate::generate::writes::{GeneratedWrites, tallies, triggers, webhooks};
 use crate::smallest::StoreMaker;
@@ -90,10 +91,10 @@ pub(crate) async fn followed_cases(
     model: u64,
     store: StoreMaker<'_>,
     tally: &mut FollowedTally,
-) -> Result<(), String> {
+) -> Result<(), VerifyError> {
     match first_found(seed, model, store, tally).await? {
         None => Ok(()),
-        Some(found) => Err(found.smallest(store).await),
+        Some(found) => Err(VerifyError::Differs(found.smallest(store).await)),
     }
 }
 
@@ -117,7 +118,7 @@ pub async fn first_found(
     model: u64,
     store: StoreMaker<'_>,
     tally: &mut FollowedTally,
-) -> Result<Option<FollowedMismatch>, String> {
+) -> Result<Option<FollowedMismatch>, VerifyError> {
     let mut rng = rng_of(seed, model);
     let mut generated = triggers::triggered_model(&mut rng);
     keep_right_writes(&mut generated.writes, tally);
@@ -160,12 +161,12 @@ pub async fn first_found(
                     done.push(step.op.write.clone());
                 }
             }
-            Err(what) => {
+            Err(error) => {
                 return Ok(Some(FollowedMismatch {
                     text,
                     given,
                     steps,
-                    what,
+                    what: error.to_string(),
                 }));
             }
         }
@@ -360,13 +361,14 @@ async fn first_difference(
 ) -> Option<(usize, String)> {
     let mut sequence = match FollowedSequence::open(text, store(), given.clone()).await {
         Ok(sequence) => sequence,
-        Err(what) => return Some((0, what)),
+        Err(error) => return Some((0, error.to_string())),
     };
     for (at, step) in steps.iter().enumerate() {
-        if let Err(what) = sequence.step(step).await {
-            return Some((at, what));
+        if let Err(error) = sequence.step(step).await {
+            return Some((at, error.to_string()));
         }
     }
     let last = sequence.rest_followers(0).await;
-    last.err().map(|what| (steps.len().saturating_sub(1), what))
+    last.err()
+        .map(|error| (steps.len().saturating_sub(1), error.to_string()))
 }

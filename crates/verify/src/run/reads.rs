@@ -114,7 +114,7 @@ pub async fn read_cases(
                 && let Some(walked) = bench.check_changing(&case, rng.u64(..)).await
             {
                 tally.changing += 1;
-                walked.map_err(|what| Box::new(bench.case_mismatch(&case, what)))?;
+                walked.map_err(|error| Box::new(bench.case_mismatch(&case, error.to_string())))?;
             }
         }
         if rows > 0 {

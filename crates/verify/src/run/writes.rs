@@ -8,6 +8,7 @@ use singlet_plan::write::write_costs;
 
 use super::coverage::WordCoverage;
 use super::{NOW, bounds_of, model_errors, rng_of};
+use crate::VerifyError;
 use crate::bench::BenchGiven;
 use crate::generate;
 use crate::shrink::{AsyncShows, smallest_model};
@@ -102,7 +103,7 @@ impl WriteTally {
 /// # Errors
 ///
 /// The first difference, with the fewest operations and the smallest model that show it.
-pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &mut WriteTally) -> Result<(), String> {
+pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &mut WriteTally) -> Result<(), VerifyError> {
     let mut rng = rng_of(seed, model);
     let mut generated = generate::writes::generate_writes(&mut rng);
     tally.models += 1;
@@ -142,7 +143,7 @@ pub async fn sequence_cases(
     draw: &mut Draw,
     store: StoreMaker<'_>,
     tally: &mut WriteTally,
-) -> Result<(), String> {
+) -> Result<(), VerifyError> {
     let sequence = WriteSequence::open(text, store(), given.clone()).await?;
     let costs = given.costs.then(|| write_costs(sequence.model()).into());
     let mut sequence = sequence.held_to_costs(costs);
@@ -163,7 +164,10 @@ pub async fn sequence_cases(
                     done.push(op.write.clone());
                 }
             }
-            Err(what) => return Err(smallest_sequence(text, given, store, ops, what).await),
+            Err(error) => {
+                let smallest = smallest_sequence(text, given, store, ops, error.to_string()).await;
+                return Err(error.reworded(|_| smallest));
+            }
         }
     }
     for (write, spent) in sequence.spent_by_write() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use singlet_model::model::{LetValue, Step, StepKind, Write};
 use singlet_runtime::{RuntimeError, Written};
 
+use crate::VerifyError;
 use super::sequence::{Op, WriteSequence, compare_outcome, translate_error, write_named};
 use super::unify::Made;
 
@@ -44,7 +45,7 @@ impl WriteSequence {
     /// # Errors
     ///
     /// Where no order of them comes to it.
-    pub async fn step_at_once(&mut self, ops: &[Op]) -> Result<AtOnce, String> {
+    pub async fn step_at_once(&mut self, ops: &[Op]) -> Result<AtOnce, VerifyError> {
         let mut known = Made::default();
         known.known = self.made.clone();
         let requests = ops.iter().map(|op| translate_error(&known, op.request.clone()));
@@ -58,7 +59,7 @@ impl WriteSequence {
         for one in begun {
             got.push(
                 one.await
-                    .map_err(|error| format!("an operation does not end: {error}"))?,
+                    .map_err(|error| VerifyError::failed("an operation does not end", error))?,
             );
         }
         let is_out = |at: &usize| matches!(got.get(*at), Some(Err(RuntimeError::Conflict)));
@@ -79,7 +80,7 @@ impl WriteSequence {
                 Err(reason) => reasons.push(format!("in the order {order:?}: {reason}")),
             }
         }
-        Err(format!("no order of them comes to it\n{}", reasons.join("\n")))
+        Err(VerifyError::Differs(format!("no order of them comes to it\n{}", reasons.join("\n"))))
     }
 
     /// Whether operations in an order come to what came of them.
@@ -89,7 +90,7 @@ impl WriteSequence {
         requests: &[singlet_runtime::WriteRequest],
         got: &[Result<Written, RuntimeError>],
         order: &[usize],
-    ) -> Result<(super::oracle::Oracle, Made), String> {
+    ) -> Result<(super::oracle::Oracle, Made), VerifyError> {
         let model = Arc::clone(&self.judge);
         let mut oracle = self.oracle.clone();
         let mut made = Made::default();
@@ -97,7 +98,7 @@ impl WriteSequence {
         let mut now = i64::MIN;
         for at in order {
             let (Some(op), Some(request), Some(got)) = (ops.get(*at), requests.get(*at), got.get(*at)) else {
-                return Err("there is no such operation".to_owned());
+                return Err(VerifyError::Failed("there is no such operation".to_owned()));
             };
             let write = write_named(&model, &op.write)?;
             let mut meant = oracle.meant_outcome(&model, self.engine.setting(), write, request, op.number);

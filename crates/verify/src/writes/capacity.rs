@@ -12,6 +12,7 @@ use singlet_runtime::{Engine, WriteRequest};
 use singlet_store::Units;
 
 use super::dump;
+use crate::VerifyError;
 use crate::least::writes::least_write;
 
 /// What operations on a table may consume.
@@ -102,10 +103,10 @@ impl WriteCapacity {
     }
 
     /// Looks at what is there before the first operation.
-    pub(crate) async fn look_first(&mut self, engine: &Engine) -> Result<(), String> {
+    pub(crate) async fn look_first(&mut self, engine: &Engine) -> Result<(), VerifyError> {
         if self.largest_units.is_none() {
             let items = dump::table_items(engine.model(), engine.store()).await;
-            self.see_items(&items.map_err(|error| format!("the table cannot be read: {error}"))?);
+            self.see_items(&items.map_err(|error| VerifyError::failed("the table cannot be read", error))?);
         }
         Ok(())
     }
@@ -127,7 +128,7 @@ impl WriteCapacity {
         request: &WriteRequest,
         consumed: u64,
         leaves_a_row: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), VerifyError> {
         let range = self.ranges.get(at).copied().unwrap_or_default();
         let least = if leaves_a_row { 0 } else { range.least };
         let has_record = range.may_have_record && (range.is_keyed || request.idempotency_key.is_some());
@@ -136,10 +137,10 @@ impl WriteCapacity {
             .zip(self.largest_units)
             .map(|(most, each)| most.saturating_mul(each));
         match consumed < least || most.is_some_and(|most| consumed > most) {
-            true => Err(format!(
+            true => Err(VerifyError::Differs(format!(
                 "it consumes {consumed} write units, and its plan says {least} to {}",
                 most.map_or("any".to_owned(), |most| most.to_string()),
-            )),
+            ))),
             false => Ok(()),
         }
     }

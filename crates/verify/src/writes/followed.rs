@@ -16,6 +16,7 @@ use super::oracle::ExpectedOutcome;
 use super::sequence::{Op, WriteSequence};
 use super::tallied::compare_tallies;
 use super::unify::Made;
+use crate::VerifyError;
 use crate::bench::BenchGiven;
 use crate::choices::{CHOICES_TRIED_MAX, Choices};
 use crate::clocked::{Clocked, Mortal};
@@ -63,7 +64,7 @@ impl FollowedSequence {
     /// # Errors
     ///
     /// What is wrong with the model, or why the store has no table.
-    pub async fn open(text: &str, store: Arc<dyn Store>, given: BenchGiven) -> Result<Self, String> {
+    pub async fn open(text: &str, store: Arc<dyn Store>, given: BenchGiven) -> Result<Self, VerifyError> {
         let store = Clocked::clocked_around(store, NOW);
         let settings = given.settings.clone();
         let sequence = WriteSequence::open(text, Arc::clone(&store) as Arc<dyn Store>, given).await?;
@@ -89,7 +90,7 @@ impl FollowedSequence {
     /// # Errors
     ///
     /// How the engine, or what ran, differs from what is meant.
-    pub async fn step(&mut self, followed: &FollowedOp) -> Result<ExpectedOutcome, String> {
+    pub async fn step(&mut self, followed: &FollowedOp) -> Result<ExpectedOutcome, VerifyError> {
         let op = &followed.op;
         self.move_clock(op.request.now).await?;
         if followed.rests {
@@ -107,17 +108,17 @@ impl FollowedSequence {
         let places = places_of(&self.sequence);
         let changed = (before.as_slice(), self.sequence.oracle.rows.as_slice());
         let taken = self.follows.take_up(places, changed, self.now);
-        taken.map_err(|error| format!("the oracle cannot tell what changed: {error}"))?;
+        taken.map_err(|error| VerifyError::failed("the oracle cannot tell what changed", error))?;
         if followed.rests {
             self.rest_followers(followed.faults.wrapping_add(1)).await?;
         }
         Ok(outcome)
     }
 
-    async fn move_clock(&mut self, now: i64) -> Result<(), String> {
+    async fn move_clock(&mut self, now: i64) -> Result<(), VerifyError> {
         self.now = now;
         let moved = self.store.move_to(&self.sequence.judge.table.name, now).await;
-        moved.map_err(|error| error.to_string())
+        moved.map_err(VerifyError::from)
     }
 
     /// Has followers come to rest, on both sides.
@@ -125,7 +126,7 @@ impl FollowedSequence {
     /// # Errors
     ///
     /// How what is in the table differs from what must be there.
-    pub async fn rest_followers(&mut self, faults: u64) -> Result<(), String> {
+    pub async fn rest_followers(&mut self, faults: u64) -> Result<(), VerifyError> {
         if self.is_open {
             return Ok(());
         }
@@ -147,16 +148,16 @@ impl FollowedSequence {
                 .map(|_| ());
             if same.is_ok() && parked != follows.kept_changes() {
                 let meant = follows.kept_changes();
-                same = Err(format!("parked changes differ\n  meant: {meant}\n  got:   {parked}"));
+                same = Err(VerifyError::Differs(format!("parked changes differ\n  meant: {meant}\n  got:   {parked}")));
             }
             if same.is_ok() {
                 let mut meant = follows.told.clone();
                 meant.sort();
                 if meant != told {
-                    same = Err(format!("what is told differs\n  meant: {meant:?}\n  got:   {told:?}"));
+                    same = Err(VerifyError::Differs(format!("what is told differs\n  meant: {meant:?}\n  got:   {told:?}")));
                 }
             }
-            match same {
+            let error = match same {
                 Ok(()) => {
                     for (_, row) in &mut oracle.rows {
                         *row = made.put_row(row);
@@ -165,12 +166,15 @@ impl FollowedSequence {
                     (self.sequence.oracle, self.follows) = (oracle, follows);
                     return Ok(());
                 }
-                Err(what) => first = first.or(Some(what)),
-            }
+                Err(error) => error,
+            };
+            // Of what no order explains, the difference from the first is told.
+            let error = first.unwrap_or(error);
             match choices.next_way() {
                 Some(next) => choices = next,
-                None => return Err(format!("at rest, {}", first.unwrap_or_default())),
+                None => return Err(error.reworded(|what| format!("at rest, {what}"))),
             }
+            first = Some(error);
         }
         // Not all orders were tried: any of the others may have been it.
         self.is_open = true;
@@ -178,14 +182,14 @@ impl FollowedSequence {
     }
 
     /// What lies in the table to be told: webhook, and what of the change. Nobody sends it.
-    async fn told(&self) -> Result<Vec<(String, String)>, String> {
+    async fn told(&self) -> Result<Vec<(String, String)>, VerifyError> {
         let source: Arc<dyn ChangeSource> = Arc::new(self.store.clone() as Arc<dyn Store>);
         let deliveries = Deliveries::new(Followers::new(Arc::clone(&self.sequence.judge), source));
         let mut told = Vec::new();
         for webhook in &self.sequence.judge.webhooks {
             let found = deliveries.list_deliveries(&webhook.name, DELIVERIES_MAX).await;
-            for delivery in found.map_err(|error| format!("deliveries cannot be read: {error}"))? {
-                let body: Json = serde_json::from_str(&delivery.body).map_err(|error| error.to_string())?;
+            for delivery in found.map_err(|error| VerifyError::failed("deliveries cannot be read", error))? {
+                let body: Json = serde_json::from_str(&delivery.body)?;
                 let data = body.get("data").map(Json::to_string).unwrap_or_default();
                 told.push((webhook.name.clone(), data));
             }
@@ -200,7 +204,7 @@ impl FollowedSequence {
     }
 
     /// Followers end on their way, one or two at a time, until one comes to rest: how many changes are parked.
-    async fn follow_to_rest(&self, mut rng: Rng) -> Result<usize, String> {
+    async fn follow_to_rest(&self, mut rng: Rng) -> Result<usize, VerifyError> {
         for _ in 0..rng.u8(..=DEATHS_MAX) {
             let one = self.follow_and_end(rng.fork());
             match rng.bool() {
@@ -222,7 +226,7 @@ impl FollowedSequence {
     }
 
     /// Who keeps tallies ends on the way, too, alone or beside another; sometimes figures are counted anew.
-    async fn tally_to_rest(&self, mut rng: Rng) -> Result<(), String> {
+    async fn tally_to_rest(&self, mut rng: Rng) -> Result<(), VerifyError> {
         let Some(tally) = rng.choice(self.sequence.judge.tallies.iter()) else {
             return Ok(());
         };
@@ -230,7 +234,7 @@ impl FollowedSequence {
             let source: Arc<dyn ChangeSource> = Arc::new(self.store.clone() as Arc<dyn Store>);
             let followers = Followers::new(Arc::clone(&self.sequence.judge), source);
             let asked = ask_for_figures(&followers, &tally.name).await;
-            asked.map_err(|error| format!("figures cannot be asked for: {error}"))?;
+            asked.map_err(|error| VerifyError::failed("figures cannot be asked for", error))?;
         }
         for _ in 0..rng.u8(..=DEATHS_MAX) {
             let (one, other) = (self.tally_and_end(rng.fork()), self.tally_and_end(rng.fork()));
@@ -245,7 +249,7 @@ impl FollowedSequence {
         self.tally_on(self.engine_on(self.store.clone(), rng)).await
     }
 
-    async fn tally_and_end(&self, mut rng: Rng) -> Result<(), String> {
+    async fn tally_and_end(&self, mut rng: Rng) -> Result<(), VerifyError> {
         let mortal = Mortal::mortal_after(self.store.clone(), 1 + rng.usize(..REQUESTS_MAX));
         let engine = self.engine_on(mortal.clone(), rng);
         tokio::select! {
@@ -255,7 +259,7 @@ impl FollowedSequence {
     }
 
     /// Counts until there is nothing to count.
-    async fn tally_on(&self, engine: Arc<Engine>) -> Result<(), String> {
+    async fn tally_on(&self, engine: Arc<Engine>) -> Result<(), VerifyError> {
         let now = self.now;
         for _ in 0..STARTS_MAX {
             let followed = async {
@@ -270,13 +274,13 @@ impl FollowedSequence {
                 Err(FollowError::Overtaken) => {}
                 // Another wrote the head of a tally.
                 Err(FollowError::Store(error)) if matches!(error.kind(), ErrorKind::Cancelled(_)) => {}
-                Err(error) => return Err(format!("tallies cannot be kept: {error}")),
+                Err(error) => return Err(VerifyError::Failed(format!("tallies cannot be kept: {error}"))),
             }
         }
-        Err("who keeps tallies is overtaken again and again".to_owned())
+        Err(VerifyError::Failed("who keeps tallies is overtaken again and again".to_owned()))
     }
 
-    async fn follow_and_end(&self, mut rng: Rng) -> Result<(), String> {
+    async fn follow_and_end(&self, mut rng: Rng) -> Result<(), VerifyError> {
         let mortal = Mortal::mortal_after(self.store.clone(), 1 + rng.usize(..REQUESTS_MAX));
         let engine = self.engine_on(mortal.clone(), rng);
         tokio::select! {
@@ -292,13 +296,13 @@ impl FollowedSequence {
         Arc::new(Engine::open(model, store, self.settings.clone(), [7; 32]))
     }
 
-    async fn started(&self, engine: Arc<Engine>) -> Result<TriggerFollower, String> {
+    async fn started(&self, engine: Arc<Engine>) -> Result<TriggerFollower, VerifyError> {
         let started = TriggerFollower::start(engine, Arc::new(Unobserved), self.now).await;
-        started.map_err(|error| format!("a follower does not start: {error}"))
+        started.map_err(|error| VerifyError::failed("a follower does not start", error))
     }
 
     /// Follows until there is nothing to follow and nothing is due.
-    async fn follow_on(&self, engine: Arc<Engine>) -> Result<usize, String> {
+    async fn follow_on(&self, engine: Arc<Engine>) -> Result<usize, VerifyError> {
         let now = self.now;
         for _ in 0..STARTS_MAX {
             let mut follower = self.started(Arc::clone(&engine)).await?;
@@ -313,17 +317,17 @@ impl FollowedSequence {
                 match followed.await {
                     Ok(true) => {
                         if follower.gap_count() > 0 {
-                            return Err("a follower has a gap".to_owned());
+                            return Err(VerifyError::Differs("a follower has a gap".to_owned()));
                         }
                         return Ok(follower.parked_changes().len());
                     }
                     Ok(false) => {}
                     Err(FollowError::Overtaken) => break,
-                    Err(error) => return Err(format!("a follower cannot go on: {error}")),
+                    Err(error) => return Err(VerifyError::Differs(format!("a follower cannot go on: {error}"))),
                 }
             }
         }
-        Err("a follower is overtaken again and again".to_owned())
+        Err(VerifyError::Failed("a follower is overtaken again and again".to_owned()))
     }
 }
 

@@ -17,6 +17,7 @@ use singlet_values::json_text;
 
 use super::oracle::{ExpectedOutcome, Oracle};
 use super::world::{self, Row};
+use crate::VerifyError;
 use crate::choices::Choices;
 
 /// Tells what runs make up from what operations do.
@@ -272,13 +273,13 @@ impl FollowingWrites {
         oracle: &mut Oracle,
         now: i64,
         choices: &Choices,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Vec<String>, VerifyError> {
         let mut made = Vec::new();
-        let failed = |error: EvaluateError| format!("the oracle cannot tell what time does: {error}");
+        let failed = |error: EvaluateError| VerifyError::failed("the oracle cannot tell what time does", error);
         loop {
             loop {
                 if self.run_count > RUNS_MAX {
-                    return Err("writes run after one another without end".to_owned());
+                    return Err(VerifyError::Failed("writes run after one another without end".to_owned()));
                 }
                 let due = self.due(now);
                 if self.queues.is_empty() && due.is_empty() {

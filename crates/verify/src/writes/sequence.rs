@@ -12,6 +12,7 @@ use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, 
 use singlet_store::Store;
 use singlet_values as values;
 
+use crate::VerifyError;
 use crate::bench::BenchGiven;
 use crate::choices::CHOICES_TRIED_MAX;
 use crate::smallest::StoreMaker;
@@ -65,15 +66,15 @@ impl WriteSequence {
     /// # Errors
     ///
     /// What is wrong with the model, or why the store has no table.
-    pub async fn open(text: &str, store: Arc<dyn Store>, given: BenchGiven) -> Result<Self, String> {
+    pub async fn open(text: &str, store: Arc<dyn Store>, given: BenchGiven) -> Result<Self, VerifyError> {
         let loaded = singlet_model::load_source(&Source::new("made", text));
         let errors = loaded.diagnostics.iter();
         let errors = errors.filter(|finding| finding.rule.severity == singlet_model::Severity::Error);
         let errors: Vec<String> = errors.map(|finding| finding.message.clone()).collect();
         let model = loaded.model.filter(|_| errors.is_empty());
-        let model = Arc::new(model.ok_or_else(|| errors.join("\n"))?);
+        let model = Arc::new(model.ok_or_else(|| VerifyError::Failed(errors.join("\n")))?);
         let created = store.create_table(&table::table_spec(&model)).await;
-        created.map_err(|error| error.to_string())?;
+        created?;
         let engine = Engine::open(Arc::clone(&model), store, given.settings, [7; 32]).bounded(given.bounds);
         Ok(Self::on_table(model, Arc::new(engine), Vec::new()))
     }
@@ -146,7 +147,7 @@ impl WriteSequence {
     /// # Errors
     ///
     /// How the engine differs from what is meant.
-    pub async fn step(&mut self, op: &Op) -> Result<ExpectedOutcome, String> {
+    pub async fn step(&mut self, op: &Op) -> Result<ExpectedOutcome, VerifyError> {
         let mut known = Made::default();
         known.known = self.made.clone();
         let request = translate_error(&known, op.request.clone());
@@ -217,7 +218,7 @@ impl WriteSequence {
         meant: &mut MeantWrite,
         got: &Result<Written, RuntimeError>,
         now: i64,
-    ) -> Result<(Made, Vec<Item>), String> {
+    ) -> Result<(Made, Vec<Item>), VerifyError> {
         let mut made = Made::new(std::mem::take(&mut meant.made));
         compare_outcome(&mut made, &meant.outcome, got)?;
         let items = self.compare_rows(&mut made, &meant.rows, now).await?;
@@ -225,9 +226,9 @@ impl WriteSequence {
     }
 
     /// The whole numbers that the table holds: one that was drawn and kept is among them.
-    async fn stored_numbers(&self) -> Result<Vec<u64>, String> {
+    async fn stored_numbers(&self) -> Result<Vec<u64>, VerifyError> {
         let items = dump::table_items(self.engine.model(), self.engine.store()).await;
-        let items = items.map_err(|error| format!("the table cannot be read: {error}"))?;
+        let items = items.map_err(|error| VerifyError::failed("the table cannot be read", error))?;
         let mut numbers: Vec<u64> = Vec::new();
         for number in items.iter().flat_map(Item::values).filter_map(whole_number) {
             numbers.extend(Some(number).filter(|number| !numbers.contains(number)));
@@ -246,7 +247,7 @@ impl WriteSequence {
         write: &Write,
         request: &WriteRequest,
         number: u64,
-    ) -> Result<ExpectedOutcome, String> {
+    ) -> Result<ExpectedOutcome, VerifyError> {
         let (model, setting) = (Arc::clone(&self.judge), self.engine.setting());
         let mut meant = self.oracle.meant_outcome(&model, setting, write, request, number);
         let says_something = match &meant.outcome {
@@ -282,7 +283,7 @@ impl WriteSequence {
                 (Ok(()), Some(why)) => shown_outcome(why),
                 (Ok(()), None) => "done".to_owned(),
             };
-            return Err(format!("meant: {}\n  got:   {got}", shown_outcome(&meant.outcome)));
+            return Err(VerifyError::Differs(format!("meant: {}\n  got:   {got}", shown_outcome(&meant.outcome))));
         }
         let mut made = Made::new(std::mem::take(&mut meant.made));
         self.compare_rows(&mut made, &meant.rows, request.now).await?;
@@ -297,9 +298,9 @@ impl WriteSequence {
         made: &mut Made,
         meant: &[world::Row],
         now: i64,
-    ) -> Result<Vec<Item>, String> {
+    ) -> Result<Vec<Item>, VerifyError> {
         let model = &self.judge;
-        let failed = |error: RuntimeError| format!("the table cannot be read: {error}");
+        let failed = |error: RuntimeError| VerifyError::failed("the table cannot be read", error);
         let items = dump::table_items(self.engine.model(), self.engine.store())
             .await
             .map_err(failed)?;
@@ -318,20 +319,20 @@ impl WriteSequence {
         for entity in model.entities.iter().filter(|entity| entity.role.is_none()) {
             let mut seen = Vec::new();
             for (_, row) in meant.iter().filter(|(id, _)| *id == entity.id) {
-                seen.extend(world::live_row(entity, row, scope).map_err(|error| error.to_string())?);
+                seen.extend(world::live_row(entity, row, scope)?);
             }
             let own = got.iter().filter(|(id, _)| *id == entity.id);
             let own = own.map(|(_, row)| row.clone()).collect();
             if let Err([meant, got]) = made.same_rows(seen, own) {
                 let (meant, got) = (shown_rows(&meant), shown_rows(&got));
-                return Err(format!(
+                return Err(VerifyError::Differs(format!(
                     "rows of `{}` differ\n  meant:\n{meant}\n  stored:\n{got}",
                     entity.name
-                ));
+                )));
             }
         }
         match dump::items_difference(model, &items, scope).map_err(failed)? {
-            Some(what) => Err(what),
+            Some(what) => Err(VerifyError::Differs(what)),
             None => Ok(items),
         }
     }
@@ -341,11 +342,11 @@ fn whole_number(value: &Value) -> Option<u64> {
     u64::try_from(value.as_number()?.to_i64()?).ok()
 }
 
-pub(super) fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write, String> {
+pub(super) fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write, VerifyError> {
     let mut writes = model.writes.iter();
     writes
         .find(|write| write.name == name)
-        .ok_or_else(|| format!("there is no write `{name}`"))
+        .ok_or_else(|| VerifyError::Failed(format!("there is no write `{name}`")))
 }
 
 pub(super) fn translate_error(made: &Made, mut request: WriteRequest) -> WriteRequest {
@@ -357,7 +358,7 @@ pub(super) fn compare_outcome(
     made: &mut Made,
     meant: &ExpectedOutcome,
     got: &Result<Written, RuntimeError>,
-) -> Result<(), String> {
+) -> Result<(), VerifyError> {
     let same = match (meant, got) {
         (
             ExpectedOutcome::Done {
@@ -388,11 +389,11 @@ pub(super) fn compare_outcome(
     };
     match same {
         true => Ok(()),
-        false => Err(format!(
+        false => Err(VerifyError::Differs(format!(
             "meant: {}\n  got:   {}",
             shown_outcome(meant),
             shown_result(got)
-        )),
+        ))),
     }
 }
 
@@ -471,13 +472,13 @@ pub async fn first_difference(
 ) -> Option<(usize, String)> {
     let sequence = match WriteSequence::open(text, store, given.clone()).await {
         Ok(sequence) => sequence,
-        Err(what) => return Some((0, what)),
+        Err(error) => return Some((0, error.to_string())),
     };
     let costs = given.costs.then(|| write_costs(sequence.model()).into());
     let mut sequence = sequence.held_to_costs(costs);
     for (at, op) in ops.iter().enumerate() {
-        if let Err(what) = sequence.step(op).await {
-            return Some((at, what));
+        if let Err(error) = sequence.step(op).await {
+            return Some((at, error.to_string()));
         }
     }
     None
@@ -507,10 +508,10 @@ pub fn operation_lines(ops: &[Op]) -> String {
 /// # Errors
 ///
 /// The line that is none.
-pub fn parse_operations(model: &Model, text: &str) -> Result<Vec<Op>, String> {
+pub fn parse_operations(model: &Model, text: &str) -> Result<Vec<Op>, VerifyError> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines
-        .map(|line| parsed_line(model, line).ok_or_else(|| line.to_owned()))
+        .map(|line| parsed_line(model, line).ok_or_else(|| VerifyError::Failed(line.to_owned())))
         .collect()
 }
 

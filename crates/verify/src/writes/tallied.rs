@@ -12,13 +12,14 @@ use singlet_runtime::{
 };
 use singlet_store::ScanRequest;
 
+use crate::VerifyError;
 use crate::generate::writes::tallies::READ_PREFIX;
 
 /// The figures of groups, by their values in words, and whether none of these is absent: rows, and sums.
 type Counted = BTreeMap<(String, bool), (i64, Vec<Number>)>;
 
 /// How the figures of a model's tallies differ from what its rows come to.
-pub(super) async fn compare_tallies(engine: &Engine) -> Result<(), String> {
+pub(super) async fn compare_tallies(engine: &Engine) -> Result<(), VerifyError> {
     if engine.model().tallies.is_empty() {
         return Ok(());
     }
@@ -27,9 +28,9 @@ pub(super) async fn compare_tallies(engine: &Engine) -> Result<(), String> {
         let (meant, got) = (counted(engine, tally, &items)?, kept(engine.model(), tally, &items)?);
         if meant != got {
             let name = &tally.name;
-            return Err(format!(
+            return Err(VerifyError::Differs(format!(
                 "the tally `{name}` differs\n  meant: {meant:?}\n  got:   {got:?}"
-            ));
+            )));
         }
         compare_read(engine, tally, &meant).await?;
     }
@@ -37,13 +38,13 @@ pub(super) async fn compare_tallies(engine: &Engine) -> Result<(), String> {
 }
 
 /// How the answer of the read of a tally differs: its figures, without the names of groups, which are compared as they are stored.
-async fn compare_read(engine: &Engine, tally: &Tally, meant: &Counted) -> Result<(), String> {
+async fn compare_read(engine: &Engine, tally: &Tally, meant: &Counted) -> Result<(), VerifyError> {
     let name = format!("{READ_PREFIX}{}", tally.name);
     if !engine.model().reads.iter().any(|read| read.name == name) {
         return Ok(());
     }
     let answer = engine.read(&name, &Request::default()).await;
-    let answer = answer.map_err(|error| format!("`{name}` is not answered: {error}"))?;
+    let answer = answer.map_err(|error| VerifyError::failed(&format!("`{name}` is not answered"), error))?;
     let mut got = Vec::new();
     if let Some(value) = &answer.value {
         figures_in(value, tally.by.len(), tally, &mut got);
@@ -55,7 +56,7 @@ async fn compare_read(engine: &Engine, tally: &Tally, meant: &Counted) -> Result
     meant.sort();
     match got == meant {
         true => Ok(()),
-        false => Err(format!("`{name}` differs\n  meant: {meant:?}\n  got:   {got:?}")),
+        false => Err(VerifyError::Differs(format!("`{name}` differs\n  meant: {meant:?}\n  got:   {got:?}"))),
     }
 }
 
@@ -81,7 +82,7 @@ fn figures_in(value: &Value, depth: usize, tally: &Tally, found: &mut Vec<String
     }
 }
 
-async fn all_items(engine: &Engine) -> Result<Vec<Item>, String> {
+async fn all_items(engine: &Engine) -> Result<Vec<Item>, VerifyError> {
     let (mut items, mut start) = (Vec::new(), None);
     loop {
         let request = ScanRequest {
@@ -90,7 +91,7 @@ async fn all_items(engine: &Engine) -> Result<Vec<Item>, String> {
             start,
             ..ScanRequest::default()
         };
-        let page = engine.store().scan(&request).await.map_err(|error| error.to_string())?;
+        let page = engine.store().scan(&request).await?;
         items.extend(page.items);
         start = page.last_key;
         if start.is_none() {
@@ -99,14 +100,14 @@ async fn all_items(engine: &Engine) -> Result<Vec<Item>, String> {
     }
 }
 
-fn counted(engine: &Engine, tally: &Tally, items: &[Item]) -> Result<Counted, String> {
+fn counted(engine: &Engine, tally: &Tally, items: &[Item]) -> Result<Counted, VerifyError> {
     let model = engine.model();
     let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
     let mut all = Counted::new();
     for item in items {
         let entity = entity_of_item(model, item).filter(|entity| entity.id == tally.entity);
         let Some(entity) = entity else { continue };
-        let row = row::decode_as_stored(entity, item).map_err(|error| error.to_string())?;
+        let row = row::decode_as_stored(entity, item)?;
         let scope = Scope {
             setting: engine.setting(),
             now: 0,
@@ -121,18 +122,18 @@ fn counted(engine: &Engine, tally: &Tally, items: &[Item]) -> Result<Counted, St
             .as_ref()
             .map(|filter| holds_condition(filter, &scope))
             .transpose();
-        if is_counted.map_err(|error| error.to_string())? == Some(false) {
+        if is_counted? == Some(false) {
             continue;
         }
         let values = tally.by.iter().map(|group| evaluate(&group.expr, &scope));
-        let values: Vec<Option<Value>> = values.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let values: Vec<Option<Value>> = values.collect::<Result<_, _>>()?;
         let is_whole = values.iter().all(Option::is_some);
         let figures = all.entry((format!("{values:?}"), is_whole)).or_default();
         figures.0 += 1;
         figures.1.resize(tally.sums.len(), Number::ZERO);
         for (sum, (_, expr)) in figures.1.iter_mut().zip(&tally.sums) {
-            if let Some(Value::N(more)) = evaluate(expr, &scope).map_err(|error| error.to_string())? {
-                *sum = sum.checked_add(more).map_err(|error| error.to_string())?;
+            if let Some(Value::N(more)) = evaluate(expr, &scope)? {
+                *sum = sum.checked_add(more)?;
             }
         }
     }
@@ -140,10 +141,10 @@ fn counted(engine: &Engine, tally: &Tally, items: &[Item]) -> Result<Counted, St
 }
 
 /// What the rows of the tally say that count.
-fn kept(model: &Model, tally: &Tally, items: &[Item]) -> Result<Counted, String> {
-    let head_row = tally_head(model, &tally.name).map_err(|error| error.to_string())?;
+fn kept(model: &Model, tally: &Tally, items: &[Item]) -> Result<Counted, VerifyError> {
+    let head_row = tally_head(model, &tally.name)?;
     let [partition, sort] = model.table.key.as_slice() else {
-        return Err("a tally has no place".to_owned());
+        return Err(VerifyError::Failed("a tally has no place".to_owned()));
     };
     let of_tally = |item: &&Item| item.get(&partition.name) == head_row.get(&partition.name);
     let head = items
@@ -151,7 +152,9 @@ fn kept(model: &Model, tally: &Tally, items: &[Item]) -> Result<Counted, String>
         .find(|item| of_tally(item) && item.get(&sort.name) == head_row.get(&sort.name));
     let head = head.map(TallyHead::of_item).unwrap_or_default();
     let live = head.live_for(tally);
-    let live = live.ok_or_else(|| format!("the tally `{}` is not kept: {:?}", tally.name, head.broken))?;
+    let live = live.ok_or_else(|| {
+        VerifyError::Differs(format!("the tally `{}` is not kept: {:?}", tally.name, head.broken))
+    })?;
     let prefix = group_prefix(live, &[]);
     let mut all = Counted::new();
     for item in items.iter().filter(of_tally) {

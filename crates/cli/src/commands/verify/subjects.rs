@@ -11,6 +11,7 @@ use singlet_model::model::Billing;
 use singlet_runtime::Attributes;
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
+use singlet_verify::VerifyError;
 use singlet_verify::probe::{self, Report, Subject};
 
 use crate::place::Place;
@@ -43,7 +44,9 @@ impl<'a> Subjects<'a> {
 
     /// Runs what tries them, and removes every table that was made for it.
     pub(crate) fn run(&self, work: impl for<'s> FnOnce(&'s probe::Subjects<'s>) -> Report) -> Result<Report, String> {
-        let make = || -> Pin<Box<dyn Future<Output = Result<Subject, String>> + '_>> { Box::pin(self.make()) };
+        let make = || -> Pin<Box<dyn Future<Output = Result<Subject, VerifyError>> + '_>> {
+            Box::pin(async { self.make().await.map_err(VerifyError::Failed) })
+        };
         let report = work(&make);
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
         if made.is_empty() {
