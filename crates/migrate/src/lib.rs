@@ -26,6 +26,7 @@
 
 mod archived_item;
 mod bridge;
+mod circles;
 mod copied_items;
 mod copies;
 mod copy_error;
@@ -38,6 +39,7 @@ mod mapping;
 mod migrator;
 mod pass;
 mod report;
+mod restore_abort;
 mod restore_error;
 mod stamp;
 mod step;
@@ -56,6 +58,7 @@ pub use gate::{GATE_BEAT, GATE_STALE, behind_gate};
 pub use indexing::{IndexBuilder, IndexesBuilt, before_indexes};
 pub use migrator::{MigrateOptions, MigrateProgress, Migrated, Migrator};
 pub use report::{EntityCount, MigrationPlan};
+pub use restore_abort::{AbandonedRestore, abort_restore};
 pub use restore_error::RestoreError;
 pub use stamp::STAMP;
 pub use table_copy::{CopiedTable, CopyOptions, CopyPlan, CopyStage, TableCopier};

@@ -9,6 +9,8 @@
 //! 3. Every item is put, but for what speaks of the stream of the table that was exported ([`is_of_following`]).
 //! 4. The table is read and held against the files, and only then opens, knowing the models that the files say wrote the items.
 //!
+//! Until then it can be given up ([`crate::abort_restore`]).
+//!
 //! **Invariant: a table that opens is whole, and tells nobody anything.** Whoever is killed between any two steps leaves it closed, and the
 //! same call goes on: it is known by the sums of the manifests.
 
@@ -25,7 +27,7 @@ use singlet_runtime::{Engine, HeldTable, Relocation, RelocationPhase, TableContr
 use singlet_store::{KeySchema, KeyType, TableSpec};
 
 use crate::archived_item::check_item;
-use crate::copied_items::{CarriedTable, lacking, page_of, put_items};
+use crate::copied_items::{CarriedTable, lacking, page_of, put_items, seen_just_now};
 use crate::restore_error::RestoreError;
 use crate::table_copy::{WRITE_UNIT_BYTES, carried_tables, has_rows, is_followed, spec_differences, spec_of, unclaim};
 
@@ -79,6 +81,8 @@ pub enum RestoreStage {
     Verifying,
     /// It waits until what was put counts as before.
     Quiet,
+    /// What was put is removed again.
+    Removing,
 }
 
 /// What would be restored.
@@ -426,7 +430,9 @@ impl<'e> TableRestorer<'e> {
             let there = self.target.table_control().await?;
             let known = there.as_ref().and_then(TableControl::relocation);
             match (&there, known) {
-                (_, Some(known)) if known.id != restoring.id => return Err(RestoreError::Elsewhere(known.clone())),
+                (_, Some(known)) if known.id != restoring.id || !known.phase.is_restoring() => {
+                    return Err(RestoreError::Elsewhere(known.clone()));
+                }
                 (_, Some(known)) if known.phase == RelocationPhase::Restoring => return Ok(goes_on),
                 (Some(claimed), Some(_)) => {
                     (self.progress)(RestoreStage::Settling, 0);
@@ -445,7 +451,9 @@ impl<'e> TableRestorer<'e> {
                         from: self.from(),
                         since_millis: (self.clock)(),
                     };
-                    self.target.hold_table(&held).await?;
+                    if !self.target.hold_while_known(claimed, &held).await? {
+                        continue;
+                    }
                     match &read.control {
                         Some(carried) => self.target.take_control_of(carried, claimed, Some(&restoring)).await?,
                         None => self.target.set_relocation(claimed, Some(&restoring)).await?,
@@ -474,19 +482,19 @@ impl<'e> TableRestorer<'e> {
             let mut start = None;
             loop {
                 let page = page_of(self.target, &table.name, self.options.page_items, start).await?;
-                for item in &page.items {
+                let is_left = |item: &&Item| {
                     let is_control = table.name == claimed.table() && claimed.is_row(item);
                     let is_ours =
                         table.name != self.target.model().table.name || is_of_singlet(self.target.model(), item);
-                    let is_left = is_ours && !is_control && !self.target.is_hold_row(&table.name, item);
-                    if is_left
-                        && !self
-                            .target
-                            .remove_while_known(claimed, &table.name, table.key_of(item))
-                            .await?
-                    {
-                        return Err(RestoreError::Overtaken);
-                    }
+                    is_ours && !is_control && !self.target.is_hold_row(&table.name, item)
+                };
+                let keys = page.items.iter().filter(is_left).map(|item| table.key_of(item));
+                if !self
+                    .target
+                    .remove_while_known(claimed, &table.name, keys.collect())
+                    .await?
+                {
+                    return Err(RestoreError::Overtaken);
                 }
                 start = page.last_key;
                 if start.is_none() {
@@ -506,6 +514,14 @@ impl<'e> TableRestorer<'e> {
         }
     }
 
+    /// Whoever was overtaken, or given up, must not write to a table that somebody uses by now.
+    async fn check_ours(&self, control: &TableControl) -> Result<(), RestoreError> {
+        match self.under_way().await?.epoch() == control.epoch() {
+            true => Ok(()),
+            false => Err(RestoreError::Overtaken),
+        }
+    }
+
     /// Puts the items of an archive, or those that are not there yet: how many it has, and how many were put.
     async fn put_archive(
         &self,
@@ -516,6 +532,8 @@ impl<'e> TableRestorer<'e> {
         (wanted, ends_after): (&mut Contents, i64),
     ) -> Result<(u64, u64), RestoreError> {
         let (mut items, mut put) = (0, 0);
+        let seen = seen_just_now();
+        self.check_ours(control).await?;
         let mut archived = archive.archive.items();
         loop {
             let mut round = Vec::with_capacity(ROUND_ITEMS);
@@ -540,11 +558,16 @@ impl<'e> TableRestorer<'e> {
                 round = lacking(self.target, &archive.table, round, (self.clock)()).await?;
             }
             put += round.len() as u64;
-            put_items(self.target, &archive.table, round, pacer).await?;
+            put_items(
+                self.target,
+                &archive.table,
+                round,
+                pacer,
+                (&seen, || self.check_ours(control)),
+            )
+            .await?;
             (self.progress)(RestoreStage::Putting, count);
-            if self.under_way().await?.epoch() != control.epoch() {
-                return Err(RestoreError::Overtaken);
-            }
+            self.check_ours(control).await?;
         }
     }
 
