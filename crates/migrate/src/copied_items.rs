@@ -210,7 +210,9 @@ where
             look().await?;
             seen.has_read(None, at);
         }
-        put_all(engine.store(), &table.name, batch, |_| {}).await.map_err(E::from)
+        put_all(engine.store(), &table.name, batch, |_| {})
+            .await
+            .map_err(E::from)
     });
     let mut work = stream::iter(work).buffer_unordered(BATCHES_AT_ONCE);
     while let Some(done) = work.next().await {
