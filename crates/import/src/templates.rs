@@ -192,7 +192,7 @@ impl KeySource<'_, '_> {
         });
         let unescaped: Vec<Option<Option<String>>> = unescaped.collect();
         // Whoever wrote what is no escape escapes nothing.
-        let is_raw = unescaped.iter().any(|value| *value == Some(None));
+        let is_raw = unescaped.contains(&Some(None));
         let unknown = match is_raw {
             true => DraftPart::Unknown(values, PartForm::Raw),
             false => DraftPart::Unknown(unescaped.into_iter().map(Option::flatten).collect(), PartForm::Plain),

@@ -1,6 +1,6 @@
 //! Rows that exchange their keys: none of them can go first, so that all of them go in one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_item::Item;
 use singlet_model::Model;
@@ -47,7 +47,7 @@ impl Working<'_> {
         };
         let all = members.iter().map(|member| &member.images);
         let keys = all.flat_map(|images| images.old.keys().chain(images.new.keys()));
-        let keys: std::collections::BTreeSet<Item> = keys.cloned().collect();
+        let keys: BTreeSet<Item> = keys.cloned().collect();
         let mut actual = self.read_keys(&keys.into_iter().collect::<Vec<_>>()).await?;
         let own = members
             .iter()

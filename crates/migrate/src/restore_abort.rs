@@ -8,8 +8,8 @@ use singlet_runtime::{Engine, Relocation, RelocationPhase, TableControl};
 
 use crate::copied_items::page_of;
 use crate::restore_error::RestoreError;
+use crate::restore_terms::{RestoreOptions, RestoreStage};
 use crate::table_copy::{carried_tables, has_rows, unclaim};
-use crate::table_restore::{RestoreOptions, RestoreStage};
 
 /// How often the control row is looked at anew because another process changed it.
 const TURNS_MAX: usize = 8;

@@ -95,7 +95,10 @@ async fn a_million_rows_are_migrated_in_time() {
     }
     let consumed = ended.consumed.total().write.get();
     let planned = plan.write_units();
-    println!("in all {:.1} s, {planned} write units planned, {consumed} consumed", took.as_secs_f64());
+    println!(
+        "in all {:.1} s, {planned} write units planned, {consumed} consumed",
+        took.as_secs_f64()
+    );
     assert_eq!(planned, consumed);
     open_to_write(&new).await.unwrap();
     drop((old, new, table, store));

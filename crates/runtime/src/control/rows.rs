@@ -341,12 +341,6 @@ impl ControlPlace {
     }
 
     /// Keeps everything from running by itself on the table.
-    pub async fn write_hold(&self, store: &Arc<dyn Store>, held: &HeldTable) -> Result<(), RuntimeError> {
-        let request = self.hold_request(held);
-        retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await?;
-        Ok(())
-    }
-
     pub fn hold_request(&self, held: &HeldTable) -> PutRequest {
         let mut item = self.of_table().item(OF_HOLD);
         item.insert(HELD.to_owned(), Value::S(held.archive.clone()));
