@@ -194,8 +194,10 @@ pub(crate) fn not_opened(place: &Place, engine: &Engine, used_for: TableUse, err
                 }
                 RelocationPhase::Moved => "serve it from there",
                 RelocationPhase::Preparing | RelocationPhase::Restoring => {
-                    "`singlet restore` with the same options goes on; before it has come to its end the table has half of its items"
+                    "`singlet restore` with the same options goes on, with `--abort` it removes what it had put; before either has come to its end the \
+                     table has half of its items"
                 }
+                RelocationPhase::Abandoning => "`singlet restore` with the same options and `--abort` goes on",
             };
             format!("table `{table}` of `{}`: {error}\nhelp: {help}", model.name)
         }

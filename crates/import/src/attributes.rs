@@ -37,13 +37,15 @@ impl TypeText {
 }
 
 /// The narrowest type that holds all values as they are. With `simple`, the one that DynamoDB's own types suggest.
-pub(crate) fn type_of(name: &str, values: &[&Value], simple: bool) -> TypeText {
-    if !simple && let Some(members) = enum_members(name, values) {
-        return TypeText::Enum(members);
-    }
+pub(crate) fn type_of(values: &[&Value], simple: bool) -> TypeText {
     let narrow = narrow_types().into_iter().filter(|_| !simple);
     let found = narrow.chain(plain_types()).find(|(_, ty)| holds_all(values, ty));
     TypeText::plain_type(found.map_or("json", |(text, _)| text))
+}
+
+/// Whether all values are of a type whose text is one value, whatever characters it has.
+pub(crate) fn is_one_value(values: &[&Value]) -> bool {
+    narrow_types().iter().any(|(_, ty)| holds_all(values, ty))
 }
 
 fn holds_all(values: &[&Value], ty: &Type) -> bool {
@@ -85,7 +87,7 @@ fn plain_types() -> Vec<(&'static str, Type)> {
 }
 
 /// Words that are few, short and often repeated, of an attribute that tells of nobody.
-fn enum_members(name: &str, values: &[&Value]) -> Option<Vec<String>> {
+pub(crate) fn enum_members(name: &str, values: &[&Value]) -> Option<Vec<String>> {
     let name = name.to_lowercase();
     if values.len() < ENUM_VALUES_MIN || TELLING.iter().any(|telling| name.contains(telling)) {
         return None;

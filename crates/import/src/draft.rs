@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use singlet_item::Value;
 use singlet_item::key::Delimiter;
 use singlet_model::Source;
-use singlet_store::{IndexSpec, KeyType, TableSpec};
+use singlet_store::{IndexSpec, KeyAttribute, KeyType, TableSpec};
 
-use crate::attributes::{TypeText, type_of};
+use crate::attributes::{TypeText, enum_members, is_one_value, type_of};
 use crate::kinds::Kind;
-use crate::templates::{Column, Columns, DraftPart, KeySource, PartForm, is_identifier, plain_word};
+use crate::part_forms::{PartForm, folded_name};
+use crate::templates::{Column, Columns, DraftPart, KeySource, is_identifier, plain_word};
 
 /// How much is tried of a kind; each holds less than the one before, and fits more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +44,38 @@ pub(crate) struct DraftAttribute {
     pub key_only: bool,
     /// Its name in items, where the language has another use for that.
     pub stored: Option<String>,
+    /// What it is computed of.
+    pub is: Option<String>,
+}
+
+/// What the templates of a kind say of its attributes.
+#[derive(Default)]
+struct PartNotes {
+    /// The digits of numbers.
+    padded: BTreeMap<String, usize>,
+    /// The members of enums, by rank.
+    ranked: BTreeMap<String, Vec<String>>,
+    /// What stands in keys in lower case, delimiters as they are.
+    folded: BTreeSet<String>,
+}
+
+impl PartNotes {
+    fn note(&mut self, parts: &[DraftPart]) {
+        for part in parts {
+            match part {
+                DraftPart::Attribute(name, PartForm::Padded(width) | PartForm::PaddedDesc(width)) => {
+                    self.padded.insert(name.clone(), *width);
+                }
+                DraftPart::Attribute(name, PartForm::RawLower) => {
+                    self.folded.insert(name.clone());
+                }
+                DraftPart::Ranked(name, members) => {
+                    self.ranked.insert(name.clone(), members.clone());
+                }
+                DraftPart::Attribute(..) | DraftPart::Text(_) | DraftPart::Unknown(..) => {}
+            }
+        }
+    }
 }
 
 /// A drafted entity.
@@ -74,54 +107,64 @@ impl Drafting<'_> {
             indexes: Vec::new(),
         };
         let key_columns = self.key_columns(kind);
-        let mut padded: BTreeMap<String, usize> = BTreeMap::new();
+        // Keys that look like attributes may stand in other keys, as the instant of an index does.
+        let like_attributes = key_columns
+            .iter()
+            .filter(|(name, column)| self.is_like_attribute(name, column));
+        columns.extend(like_attributes.map(|(name, column)| ((*name).to_owned(), column.clone())));
+        let mut drafted = DraftedKeys::default();
         let mut key_only: BTreeMap<String, Vec<Option<Value>>> = BTreeMap::new();
-        let mut own: BTreeSet<&str> = BTreeSet::new();
         for key in self.spec.key.attributes() {
             let column = key_columns.get(key.name.as_str());
-            let source = self.source(&columns, &words);
+            columns.remove(&key.name);
             let parts = column
                 .filter(|_| key.key_type == KeyType::String && effort < Effort::OwnKeys)
-                .and_then(|column| source.key_template(&texts(column), true))
-                .filter(|parts| !matches!(parts.as_slice(), [DraftPart::Unknown(_)] | []));
-            match parts {
-                Some(parts) => {
-                    let parts = named(parts, &key.name, &columns, &mut key_only);
-                    note_padded(&parts, &mut padded);
-                    entity.keys.push((key.name.clone(), template_text(&parts)));
-                }
-                None => {
-                    own.insert(&key.name);
-                }
+                .filter(|_| !drafted.referred.contains(&key.name))
+                .and_then(|column| {
+                    Some((
+                        column,
+                        self.source(&columns, &words).key_template(&texts(column), true)?,
+                    ))
+                })
+                .filter(|(column, parts)| is_better_than_own(column, parts))
+                .map(|(_, parts)| named(parts, &key.name, &columns, &mut key_only));
+            if parts.is_none() {
+                columns.extend(column.map(|column| (key.name.clone(), column.clone())));
             }
+            drafted.take(&key.name, parts);
         }
+        entity.keys = drafted.templates.clone();
         let kept: Vec<(&String, Column<'_>)> = key_only
             .iter()
             .map(|(name, values)| (name, values.iter().map(Option::as_ref).collect()))
             .collect();
         columns.extend(kept.into_iter().map(|(name, column)| (name.clone(), column)));
         for index in &self.spec.indexes {
-            let source = self.source(&columns, &words);
-            let drafted = self.index(index, &source, &key_columns, effort, &mut padded);
-            let Some((templates, own_keys)) = drafted else { continue };
-            own.extend(own_keys);
-            entity.indexes.push((index.name.clone(), templates));
+            for key in self.own_keys(index) {
+                self.index_key((key, &key_columns), (&mut columns, &words), effort, &mut drafted);
+            }
+            let is_there =
+                |key: &&KeyAttribute| columns.contains_key(&key.name) || drafted.template(&key.name).is_some();
+            if self.own_keys(index).any(|key| is_there(&key)) {
+                let templates = self.own_keys(index).filter_map(|key| drafted.template(&key.name));
+                entity.indexes.push((index.name.clone(), templates.cloned().collect()));
+            }
         }
-        columns.extend(
-            key_columns
-                .into_iter()
-                .filter(|(name, _)| own.contains(name))
-                .map(|(name, column)| (name.to_owned(), column)),
-        );
+        let notes = drafted.notes;
         for (name, column) in &columns {
-            let mut attribute = attribute(name, column, effort, padded.get(name).copied());
+            // What stands in a key alone has a name of our own, which does not tell whether it tells of a person.
+            let is_key_only = key_only.contains_key(name);
+            let mut attribute = attribute((name, is_key_only), column, effort, &notes);
             // What expires rows is an instant, whatever else its numbers could be.
             if self.spec.ttl.as_ref() == Some(stored.get(name).unwrap_or(name)) {
                 attribute.ty = TypeText::plain_type("seconds");
             }
-            attribute.key_only = key_only.contains_key(name);
             attribute.stored = stored.get(name).cloned();
             entity.attributes.insert(name.clone(), attribute);
+        }
+        for name in &notes.folded {
+            let folded = folded_attribute(name, entity.attributes.get(name).is_some_and(|own| own.optional));
+            entity.attributes.entry(folded_name(name)).or_insert(folded);
         }
         entity
     }
@@ -183,37 +226,90 @@ impl Drafting<'_> {
         plain.chain(plural).filter(|word| word.len() > 1).collect()
     }
 
-    /// The templates of an index, and its key attributes that are attributes; none where no item is in it.
-    fn index<'s>(
-        &'s self,
-        index: &'s IndexSpec,
-        source: &KeySource<'_, '_>,
-        key_columns: &BTreeMap<&'s str, Column<'_>>,
-        effort: Effort,
-        padded: &mut BTreeMap<String, usize>,
-    ) -> Option<(Templates, Vec<&'s str>)> {
+    /// The key attributes of an index that are not the table's.
+    fn own_keys<'s>(&'s self, index: &'s IndexSpec) -> impl Iterator<Item = &'s KeyAttribute> {
         let is_of_table = |name: &str| self.spec.key.attributes().any(|key| key.name == name);
-        let own_keys = index.key.attributes().filter(|key| !is_of_table(&key.name));
-        let (mut templates, mut own) = (Vec::new(), Vec::new());
-        for key in own_keys {
-            let column = key_columns.get(key.name.as_str())?;
-            if column.iter().all(Option::is_none) {
-                continue;
-            }
-            let parts = (key.key_type == KeyType::String && effort < Effort::OwnIndexKeys)
-                .then(|| source.key_template(&texts(column), false))
-                .flatten()
-                .filter(|parts| is_always_there(parts, source.columns, column));
-            match parts {
-                Some(parts) => {
-                    note_padded(&parts, padded);
-                    templates.push((key.name.clone(), template_text(&parts)));
-                }
-                None => own.push(key.name.as_str()),
-            }
-        }
-        (!templates.is_empty() || !own.is_empty()).then_some((templates, own))
+        index.key.attributes().filter(move |key| !is_of_table(&key.name))
     }
+
+    /// A key attribute of an index becomes a template, or stays an attribute; neither, where no item has it.
+    fn index_key<'a>(
+        &self,
+        (key, key_columns): (&KeyAttribute, &BTreeMap<&str, Column<'a>>),
+        (columns, words): (&mut Columns<'a>, &[String]),
+        effort: Effort,
+        drafted: &mut DraftedKeys,
+    ) {
+        if drafted.is_taken(&key.name) {
+            return;
+        }
+        columns.remove(&key.name);
+        let column = key_columns.get(key.name.as_str());
+        let Some(column) = column.filter(|column| column.iter().any(Option::is_some)) else {
+            return;
+        };
+        let parts = (key.key_type == KeyType::String && effort < Effort::OwnIndexKeys)
+            .then(|| self.source(columns, words).key_template(&texts(column), false))
+            .flatten()
+            .filter(|_| !drafted.referred.contains(&key.name))
+            .filter(|parts| is_always_there(parts, columns, column));
+        if parts.is_none() {
+            columns.insert(key.name.clone(), column.clone());
+        }
+        drafted.take(&key.name, parts);
+    }
+
+    /// Whether a key is an attribute that is read by itself, by its name and its values.
+    fn is_like_attribute(&self, name: &str, column: &Column<'_>) -> bool {
+        let plain = plain_word(name);
+        let is_made = ["pk", "sk", "hash", "range", "key"]
+            .iter()
+            .any(|end| plain.ends_with(end));
+        let mut values = column.iter().flatten().filter_map(|value| value.as_str());
+        !is_made && !values.any(|text| text.contains(self.delimiter.character()))
+    }
+}
+
+/// The keys of a kind, as far as they were looked at.
+#[derive(Default)]
+struct DraftedKeys {
+    templates: Templates,
+    /// Keys that are attributes.
+    own: BTreeSet<String>,
+    /// Attributes that templates have in them.
+    referred: BTreeSet<String>,
+    notes: PartNotes,
+}
+
+impl DraftedKeys {
+    fn take(&mut self, name: &str, parts: Option<Vec<DraftPart>>) {
+        let Some(parts) = parts else {
+            self.own.insert(name.to_owned());
+            return;
+        };
+        self.notes.note(&parts);
+        self.referred
+            .extend(parts.iter().filter_map(DraftPart::attribute).cloned());
+        self.templates.push((name.to_owned(), template_text(&parts)));
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        self.own.contains(name) || self.template(name).is_some()
+    }
+
+    fn template(&self, name: &str) -> Option<&(String, String)> {
+        self.templates.iter().find(|(known, _)| known == name)
+    }
+}
+
+/// Whether a template says more of a key than that it is an attribute. One without a word or an attribute does not, nor does what takes an
+/// instant apart at its colons.
+fn is_better_than_own(column: &Column<'_>, parts: &[DraftPart]) -> bool {
+    let is_word = |text: &str| text.chars().any(char::is_alphanumeric);
+    let says = |part: &DraftPart| matches!(part, DraftPart::Text(text) if is_word(text));
+    let values: Vec<&Value> = column.iter().flatten().copied().collect();
+    let has_attribute = parts.iter().any(|part| part.attribute().is_some());
+    has_attribute || parts.iter().any(says) && !is_one_value(&values)
 }
 
 /// A name as an attribute of a model has it: one that means something in expressions, or is none, becomes another.
@@ -253,13 +349,7 @@ fn texts<'a>(column: &Column<'a>) -> Vec<Option<&'a str>> {
 
 /// Whether items that have all parts of a key have the key: else the template would put more of them into the index.
 fn is_always_there(parts: &[DraftPart], columns: &Columns<'_>, keys: &Column<'_>) -> bool {
-    let names: Vec<&String> = parts
-        .iter()
-        .filter_map(|part| match part {
-            DraftPart::Attribute(name, _) => Some(name),
-            DraftPart::Text(_) | DraftPart::Unknown(_) => None,
-        })
-        .collect();
+    let names: Vec<&String> = parts.iter().filter_map(DraftPart::attribute).collect();
     let has_all = |at: usize| {
         let mut columns = names.iter().map(|name| columns.get(*name));
         columns.all(|column| column.and_then(|column| column.get(at)).is_some_and(Option::is_some))
@@ -272,14 +362,6 @@ fn is_always_there(parts: &[DraftPart], columns: &Columns<'_>, keys: &Column<'_>
     strays == 0
 }
 
-fn note_padded(parts: &[DraftPart], padded: &mut BTreeMap<String, usize>) {
-    for part in parts {
-        if let DraftPart::Attribute(name, PartForm::Padded(width)) = part {
-            padded.insert(name.clone(), *width);
-        }
-    }
-}
-
 /// Parts that stand in the key alone become attributes: one that is there already, or a new one, named after the label before it.
 fn named(
     parts: Vec<DraftPart>,
@@ -290,18 +372,18 @@ fn named(
     let mut label = String::new();
     let mut found = Vec::with_capacity(parts.len());
     for part in parts {
-        let values = match part {
+        let (values, form) = match part {
             DraftPart::Text(text) => {
                 label = text.clone();
                 found.push(DraftPart::Text(text));
                 continue;
             }
-            DraftPart::Attribute(..) => {
+            DraftPart::Attribute(..) | DraftPart::Ranked(..) => {
                 label.clear();
                 found.push(part);
                 continue;
             }
-            DraftPart::Unknown(values) => values,
+            DraftPart::Unknown(values, form) => (values, form),
         };
         let values: Vec<Option<Value>> = values.into_iter().map(|value| value.map(Value::S)).collect();
         let known = key_only
@@ -325,7 +407,7 @@ fn named(
                 .unwrap_or_default()
         });
         key_only.insert(name.clone(), values);
-        found.push(DraftPart::Attribute(name, PartForm::Plain));
+        found.push(DraftPart::Attribute(name, form));
         label.clear();
     }
     found
@@ -334,30 +416,40 @@ fn named(
 fn template_text(parts: &[DraftPart]) -> String {
     let texts = parts.iter().map(|part| match part {
         DraftPart::Text(text) => text.clone(),
-        DraftPart::Attribute(name, form) => match form {
-            PartForm::Plain | PartForm::Padded(_) => format!("{{{name}}}"),
-            PartForm::Raw => format!("{{raw({name})}}"),
-            PartForm::Lower => format!("{{lower({name})}}"),
-            PartForm::Upper => format!("{{upper({name})}}"),
-            PartForm::Day => format!("{{day({name})}}"),
-            PartForm::Month => format!("{{month({name})}}"),
-            PartForm::Year => format!("{{year({name})}}"),
-        },
-        DraftPart::Unknown(_) => String::new(),
+        DraftPart::Attribute(name, form) => form.shown(name),
+        DraftPart::Ranked(name, _) => PartForm::Rank.shown(name),
+        DraftPart::Unknown(..) => String::new(),
     });
     texts.collect()
 }
 
-fn attribute(name: &str, column: &Column<'_>, effort: Effort, padded: Option<usize>) -> DraftAttribute {
+fn attribute((name, key_only): (&str, bool), column: &Column<'_>, effort: Effort, notes: &PartNotes) -> DraftAttribute {
+    let simple = effort >= Effort::SimpleTypes;
     let values: Vec<&Value> = column.iter().flatten().copied().collect();
-    let digits = padded.map(|width| "9".repeat(width));
+    let digits = notes.padded.get(name).map(|width| "9".repeat(*width));
     DraftAttribute {
-        ty: match digits {
-            Some(digits) => TypeText::Plain(format!("int 0..{digits}")),
-            None => type_of(name, &values, effort >= Effort::SimpleTypes),
+        ty: match (digits, notes.ranked.get(name)) {
+            (Some(digits), _) => TypeText::Plain(format!("int 0..{digits}")),
+            (None, Some(members)) => TypeText::Enum(members.clone()),
+            (None, None) => {
+                let members = (!simple && !key_only).then(|| enum_members(name, &values)).flatten();
+                members.map_or_else(|| type_of(&values, simple), TypeText::Enum)
+            }
         },
         optional: values.len() < column.len(),
-        key_only: false,
+        key_only,
         stored: None,
+        is: None,
+    }
+}
+
+/// An attribute that is another one in lower case.
+fn folded_attribute(name: &str, optional: bool) -> DraftAttribute {
+    DraftAttribute {
+        ty: TypeText::plain_type("string"),
+        optional,
+        key_only: true,
+        stored: None,
+        is: Some(format!("lower({name})")),
     }
 }

@@ -60,6 +60,9 @@ pub(crate) fn kinds_of<'a>(spec: &TableSpec, items: &'a [Item]) -> Option<Kinds<
         let group = told.map_or_else(|| shape.clone(), |told| vec![told.to_owned()]);
         groups.entry(group).or_default().push(item);
     }
+    if type_attribute.is_none() {
+        groups = without_values(spec, delimiter, groups);
+    }
     let mut groups: Vec<(Vec<String>, Vec<&Item>)> = groups.into_iter().collect();
     groups.sort_by_key(|(_, items)| std::cmp::Reverse(items.len()));
     let rest = groups.split_off(groups.len().min(KINDS_MAX));
@@ -96,19 +99,34 @@ fn delimiter_of(spec: &TableSpec, rows: &[&Item]) -> Option<char> {
         .iter()
         .flat_map(|item| spec.key.attributes().filter_map(|key| item.get(&key.name)?.as_str()))
         .collect();
-    let having = |character: char| keys.iter().filter(|key| key.contains(character)).count();
     let usual = DELIMITERS.first().copied()?;
-    if having(usual) * 100 >= keys.len() * DELIMITED_PERCENT_MIN {
-        return Some(usual);
-    }
+    let is_often = |count: usize| count > 0 && count * 100 >= keys.len() * DELIMITED_PERCENT_MIN;
     // The first of equals.
-    let most = DELIMITERS
-        .iter()
-        .rev()
-        .copied()
-        .max_by_key(|character| having(*character))?;
-    let is_often = having(most) * 100 >= keys.len() * DELIMITED_PERCENT_MIN;
-    Some(if is_often { most } else { usual })
+    let most_of = |count: &dyn Fn(char) -> usize| {
+        let counted = DELIMITERS.iter().rev().map(|character| (count(*character), *character));
+        counted
+            .max_by_key(|(count, _)| *count)
+            .filter(|(count, _)| is_often(*count))
+    };
+    // What comes after a word says more than what stands anywhere: values have colons and dashes, too.
+    let labelled = |character: char| keys.iter().filter(|key| is_labelled(key, character)).count();
+    let having = |character: char| keys.iter().filter(|key| key.contains(character)).count();
+    let found = most_of(&labelled);
+    let found = found.or_else(|| is_often(having(usual)).then_some((0, usual)));
+    let found = found.or_else(|| most_of(&having));
+    Some(found.map_or(usual, |(_, character)| character))
+}
+
+/// Whether a key begins with a word before a character.
+fn is_labelled(key: &str, character: char) -> bool {
+    let label = key.split_once(character).map_or("", |(label, _)| label);
+    !label.is_empty() && is_plain_label(label)
+}
+
+fn is_plain_label(token: &str) -> bool {
+    token
+        .chars()
+        .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, '_' | '-' | '$'))
 }
 
 /// What is the same in the keys of all items of a kind: the words that label them. Words that are too many to label kinds are values.
@@ -133,13 +151,8 @@ fn text_shape(text: &str, delimiter: char) -> String {
     let tokens: Vec<&str> = text.split(delimiter).collect();
     let mut shape = String::new();
     for (at, token) in tokens.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
-        let is_word = |token: &str| {
-            token
-                .chars()
-                .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, '_' | '-' | '$'))
-        };
-        let leads = at == 0 && tokens.len() > 1 && !token.is_empty() && is_word(token);
-        let is_label = is_upper_label(token) && is_word(token) || is_generic(token) || leads;
+        let leads = at == 0 && tokens.len() > 1 && !token.is_empty() && is_plain_label(token);
+        let is_label = is_upper_label(token) && is_plain_label(token) || is_generic(token) || leads;
         // After a value another may stand, and only capitals are told from it.
         if !is_label {
             break;
@@ -148,6 +161,81 @@ fn text_shape(text: &str, delimiter: char) -> String {
         shape.push(delimiter);
     }
     shape
+}
+
+/// Items by the words that label their keys.
+type Shaped<'a> = BTreeMap<Vec<String>, Vec<&'a Item>>;
+
+/// Puts items together whose keys differ in one word and that have the same attributes: the word is a value of theirs, as the slot of a day or
+/// the name of a user, if an attribute says the same or if it is not written as labels are.
+fn without_values<'a>(spec: &TableSpec, delimiter: char, mut groups: Shaped<'a>) -> Shaped<'a> {
+    for key in 0..spec.key.attributes().count() {
+        let widest = groups
+            .keys()
+            .filter_map(|shape| Some(shape.get(key)?.split(delimiter).count()))
+            .max();
+        for at in 0..widest.unwrap_or(0) {
+            let mut families: BTreeMap<(Vec<String>, BTreeSet<String>), Shaped<'a>> = BTreeMap::new();
+            for (shape, items) in groups {
+                let cut = shape.get(key).and_then(|shape| without_word(shape, at, delimiter));
+                let mut family = shape.clone();
+                if let (Some(cut), Some(place)) = (cut, family.get_mut(key)) {
+                    *place = cut;
+                }
+                let names = usual_names(&items);
+                families.entry((family, names)).or_default().insert(shape, items);
+            }
+            groups = BTreeMap::new();
+            for ((family, names), members) in families {
+                match is_of_values(&members, &names, (key, at), delimiter) {
+                    true => {
+                        let items = members.into_values().flatten();
+                        groups.entry(family).or_default().extend(items);
+                    }
+                    false => groups.extend(members),
+                }
+            }
+        }
+    }
+    groups
+}
+
+/// A shape as it is before one of its words, if it has that.
+fn without_word(shape: &str, at: usize, delimiter: char) -> Option<String> {
+    let words: Vec<&str> = shape.split_terminator(delimiter).collect();
+    let before = words.get(..at).filter(|_| at < words.len())?;
+    Some(before.iter().map(|word| format!("{word}{delimiter}")).collect())
+}
+
+/// Whether the word in which some shapes differ is a value of their items, which have these attributes.
+fn is_of_values(members: &Shaped<'_>, names: &BTreeSet<String>, (key, at): (usize, usize), delimiter: char) -> bool {
+    let word = |shape: &[String]| shape.get(key)?.split(delimiter).nth(at).map(str::to_owned);
+    let is_written_so = |word: String| !word.is_empty() && !is_upper_label(&word) && !is_generic(&word);
+    if members.len() < 2 {
+        return false;
+    }
+    if members.keys().all(|shape| word(shape).is_some_and(is_written_so)) {
+        return true;
+    }
+    names.iter().any(|name| {
+        members.iter().all(|(shape, items)| {
+            let word = word(shape);
+            let same = items
+                .iter()
+                .filter(|item| item.get(name).and_then(Value::as_str) == word.as_deref());
+            same.count() * 100 >= items.len() * SHAPED_PERCENT_MIN
+        })
+    })
+}
+
+/// The attributes that most items have.
+fn usual_names(items: &[&Item]) -> BTreeSet<String> {
+    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+    for name in items.iter().flat_map(|item| item.keys()) {
+        *counts.entry(name).or_default() += 1;
+    }
+    let usual = counts.into_iter().filter(|(_, count)| count * 2 > items.len());
+    usual.map(|(name, _)| name.clone()).collect()
 }
 
 /// The attribute that all rows have and that tells their kinds apart, as their keys do.

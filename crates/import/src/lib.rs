@@ -18,6 +18,7 @@ mod claims;
 mod draft;
 mod kinds;
 mod model_text;
+mod part_forms;
 mod proposal;
 mod sample;
 mod templates;

@@ -157,6 +157,9 @@ fn templates_text(templates: &[(String, String)]) -> String {
 }
 
 fn attribute_text(attribute: &DraftAttribute) -> String {
+    if let Some(is) = &attribute.is {
+        return format!("{{is: {is}{}}}", stored_text(attribute));
+    }
     match &attribute.ty {
         TypeText::Enum(members) => {
             let optional = if attribute.optional { ", optional: true" } else { "" };

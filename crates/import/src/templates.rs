@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use singlet_item::Value;
 use singlet_item::key::Delimiter;
 
+use crate::attributes::enum_members;
+use crate::part_forms::{FORMS, PartForm, RAW_FORMS};
+
 /// The values of one name over all items of a kind; none where an item lacks it.
 pub(crate) type Column<'a> = Vec<Option<&'a Value>>;
 
@@ -25,38 +28,25 @@ pub(crate) const GENERIC: [&str; 15] = [
     "header", "root", "item", "record",
 ];
 
-/// How an attribute stands in a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PartForm {
-    Plain,
-    /// A number with leading zeros, so many digits.
-    Padded(usize),
-    Raw,
-    Lower,
-    Upper,
-    Day,
-    Month,
-    Year,
-}
-
-/// The forms in the order in which they are preferred.
-const FORMS: [PartForm; 7] = [
-    PartForm::Plain,
-    PartForm::Lower,
-    PartForm::Upper,
-    PartForm::Day,
-    PartForm::Month,
-    PartForm::Year,
-    PartForm::Raw,
-];
-
 /// One part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DraftPart {
     Text(String),
     Attribute(String, PartForm),
-    /// What stands in the key alone, by item.
-    Unknown(Vec<Option<String>>),
+    /// An attribute by the place of its values among these members.
+    Ranked(String, Vec<String>),
+    /// What stands in the key alone, by item, and how.
+    Unknown(Vec<Option<String>>, PartForm),
+}
+
+impl DraftPart {
+    /// The attribute that it is made of.
+    pub(crate) fn attribute(&self) -> Option<&String> {
+        match self {
+            Self::Attribute(name, _) | Self::Ranked(name, _) => Some(name),
+            Self::Text(_) | Self::Unknown(..) => None,
+        }
+    }
 }
 
 /// A kind's items, as far as templates are concerned.
@@ -77,10 +67,14 @@ impl KeySource<'_, '_> {
         let mut by_count: BTreeMap<usize, usize> = BTreeMap::new();
         counts.for_each(|count| *by_count.entry(count).or_default() += 1);
         let (usual, _) = by_count.iter().max_by_key(|(_, items)| **items)?;
-        if by_count.len() > 1
-            && let Some(parts) = self.with_raw_rest(keys, &split, *by_count.keys().next()?)
-        {
-            return Some(parts);
+        if by_count.len() > 1 {
+            let all: usize = by_count.values().sum();
+            // A few keys of another width are damaged, or another's: what the others show of themselves counts more.
+            let is_mixed = by_count.values().all(|count| count * 100 < all * FITTING_PERCENT_MIN);
+            let least = *by_count.keys().next()?;
+            if let Some(parts) = self.with_raw_rest(keys, &split, least, allows_unknown && is_mixed) {
+                return Some(parts);
+            }
         }
         let mut parts = Vec::new();
         for at in 0..*usual {
@@ -94,39 +88,78 @@ impl KeySource<'_, '_> {
             }
             parts.extend(self.token(&tokens, at, *usual, allows_unknown)?);
         }
-        Some(joined(parts))
+        let is_known = parts.iter().all(|part| !matches!(part, DraftPart::Unknown(..)));
+        // What seems to be several parts may be one that holds delimiters.
+        let raw = || self.with_raw_rest(keys, &split, *usual, false);
+        Some((!is_known).then(raw).flatten().unwrap_or_else(|| joined(parts)))
     }
 
-    /// Parts of one width, and an attribute after them that holds delimiters as they are.
+    /// Parts of one width, and after them one that holds delimiters as they are: an attribute, or else what stands in the key alone.
     fn with_raw_rest(
         &self,
         keys: &[Option<&str>],
         split: &[Option<Vec<&str>>],
         least: usize,
+        allows_unknown: bool,
+    ) -> Option<Vec<DraftPart>> {
+        let attribute = (0..least).find_map(|before| self.raw_rest(keys, split, before, false));
+        // What stands in the key alone has a label before it, or nothing tells it from another's.
+        let unknown = || (1..least).find_map(|before| self.raw_rest(keys, split, before, true));
+        attribute.or_else(|| allows_unknown.then(unknown)?)
+    }
+
+    fn raw_rest(
+        &self,
+        keys: &[Option<&str>],
+        split: &[Option<Vec<&str>>],
+        before: usize,
+        is_unknown: bool,
     ) -> Option<Vec<DraftPart>> {
         let delimiter = self.delimiter.character();
-        for before in 0..least {
-            let rests = keys.iter().map(|key| {
-                let mut rest = (*key)?;
-                for _ in 0..before {
-                    rest = rest.split_once(delimiter)?.1;
-                }
-                Some(rest)
-            });
-            let rests: Vec<Option<&str>> = rests.collect();
-            let Some((name, form)) = self.attribute(&rests, &[PartForm::Raw]) else {
-                continue;
-            };
-            let mut parts = Vec::new();
-            for at in 0..before {
-                let tokens = split.iter().map(|tokens| tokens.as_ref()?.get(at).copied());
-                parts.extend(self.token(&tokens.collect::<Vec<_>>(), at, least, false)?);
-                parts.push(DraftPart::Text(delimiter.to_string()));
+        let rests = keys.iter().map(|key| {
+            let mut rest = (*key)?;
+            for _ in 0..before {
+                rest = rest.split_once(delimiter)?.1;
             }
-            parts.push(DraftPart::Attribute(name, form));
-            return Some(joined(parts));
+            Some(rest)
+        });
+        let rests: Vec<Option<&str>> = rests.collect();
+        let last = match is_unknown {
+            true => vec![DraftPart::Unknown(owned(&rests), PartForm::Raw)],
+            false => self.after_prefix(&rests, &RAW_FORMS)?,
+        };
+        let mut parts = Vec::new();
+        for at in 0..before {
+            let tokens = split.iter().map(|tokens| tokens.as_ref()?.get(at).copied());
+            parts.extend(self.token(&tokens.collect::<Vec<_>>(), at, before + 1, false)?);
+            parts.push(DraftPart::Text(delimiter.to_string()));
         }
-        None
+        parts.extend(last);
+        Some(joined(parts))
+    }
+
+    /// An attribute, or one with a label before it in the same part.
+    fn after_prefix(&self, texts: &[Option<&str>], forms: &[PartForm]) -> Option<Vec<DraftPart>> {
+        if let Some((name, form)) = self.attribute(texts, forms) {
+            return Some(vec![DraftPart::Attribute(name, form)]);
+        }
+        let prefix = common_prefix(texts);
+        self.cuts(prefix).into_iter().find_map(|cut| {
+            let (name, form) = self.attribute(&after(texts, cut), forms)?;
+            let text = prefix.get(..cut)?.to_owned();
+            Some(vec![DraftPart::Text(text), DraftPart::Attribute(name, form)])
+        })
+    }
+
+    /// Where a label within a part may end, the longest first.
+    fn cuts(&self, prefix: &str) -> Vec<usize> {
+        let ends = prefix
+            .char_indices()
+            .rev()
+            .filter(|(_, letter)| PREFIX_ENDS.contains(letter));
+        let cuts = ends.map(|(end, letter)| end + letter.len_utf8());
+        cuts.filter(|cut| prefix.get(..*cut).is_some_and(|text| self.is_prefix(text)))
+            .collect()
     }
 
     fn token(&self, tokens: &[Option<&str>], at: usize, of: usize, allows_unknown: bool) -> Option<Vec<DraftPart>> {
@@ -141,46 +174,48 @@ impl KeySource<'_, '_> {
         if let Some(text) = same.filter(|text| self.is_label(text, true)) {
             return Some(vec![DraftPart::Text(text.to_owned())]);
         }
-        let prefix = common_prefix(tokens);
-        let ends = prefix
-            .char_indices()
-            .rev()
-            .filter(|(_, letter)| PREFIX_ENDS.contains(letter));
-        let cuts: Vec<usize> = ends.map(|(end, letter)| end + letter.len_utf8()).collect();
-        let cuts = cuts
-            .into_iter()
-            .filter(|cut| prefix.get(..*cut).is_some_and(|text| self.is_prefix(text)));
-        let cuts: Vec<usize> = cuts.collect();
-        let after = |cut: usize| {
-            tokens
-                .iter()
-                .map(|token| token.and_then(|token| token.get(cut..)))
-                .collect::<Vec<_>>()
-        };
-        for cut in &cuts {
-            if let Some((name, form)) = self.attribute(&after(*cut), &FORMS) {
-                let text = prefix.get(..*cut)?.to_owned();
-                return Some(vec![DraftPart::Text(text), DraftPart::Attribute(name, form)]);
-            }
+        if let Some(parts) = self.after_prefix(tokens, &FORMS) {
+            return Some(parts);
+        }
+        if let Some(part) = self.ranked(tokens) {
+            return Some(vec![part]);
         }
         if !allows_unknown {
             return None;
         }
-        let cut = cuts.first().copied().unwrap_or(0);
-        let values = after(cut).into_iter().map(|value| {
-            let value = value?;
-            Some(self.delimiter.unescaped_text(value).unwrap_or_else(|| value.to_owned()))
+        let prefix = common_prefix(tokens);
+        let cut = self.cuts(prefix).first().copied().unwrap_or(0);
+        let values = owned(&after(tokens, cut));
+        let unescaped = values.iter().map(|value| {
+            let value = value.as_ref()?;
+            Some(self.delimiter.unescaped_text(value))
         });
-        let text = DraftPart::Text(prefix.get(..cut)?.to_owned());
-        Some(vec![text, DraftPart::Unknown(values.collect())])
+        let unescaped: Vec<Option<Option<String>>> = unescaped.collect();
+        // Whoever wrote what is no escape escapes nothing.
+        let is_raw = unescaped.contains(&Some(None));
+        let unknown = match is_raw {
+            true => DraftPart::Unknown(values, PartForm::Raw),
+            false => DraftPart::Unknown(unescaped.into_iter().map(Option::flatten).collect(), PartForm::Plain),
+        };
+        Some(vec![DraftPart::Text(prefix.get(..cut)?.to_owned()), unknown])
+    }
+
+    /// An attribute of few words, each of which always has the same number here, from 0 without a gap.
+    fn ranked(&self, tokens: &[Option<&str>]) -> Option<DraftPart> {
+        let columns = self.columns.iter().filter(|(name, _)| is_identifier(name));
+        let mut found = columns.filter_map(|(name, column)| Some((name, ranks(tokens, name, column)?)));
+        let (name, members) = found.next()?;
+        // Of two that both could be it, none is proven.
+        found.next().is_none().then(|| DraftPart::Ranked(name.clone(), members))
     }
 
     /// The attribute, and its form, that most texts are.
     fn attribute(&self, texts: &[Option<&str>], forms: &[PartForm]) -> Option<(String, PartForm)> {
         let present = texts.iter().flatten().count();
         let width = texts.iter().flatten().map(|text| text.len()).max().unwrap_or(0);
-        let padded = [PartForm::Padded(width)];
-        let is_padded = width > 1 && texts.iter().flatten().all(|text| text.len() == width);
+        let padded = [PartForm::Padded(width), PartForm::PaddedDesc(width)];
+        let is_digits = |text: &&str| text.len() == width && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_padded = width > 1 && texts.iter().flatten().all(is_digits);
         let forms = padded.iter().filter(|_| is_padded).chain(forms);
         let mut best: Option<(usize, String, PartForm)> = None;
         for form in forms {
@@ -201,36 +236,13 @@ impl KeySource<'_, '_> {
         let mut missing = 0;
         for (text, value) in texts.iter().zip(column) {
             let Some(text) = text else { continue };
-            let is_same = value.is_some_and(|value| self.is_text_of(text, value, form));
+            let is_same = value.is_some_and(|value| form.is_text_of(text, value, self.delimiter));
             missing += usize::from(!is_same);
             if missing > missing_max {
                 return 0;
             }
         }
         present - missing
-    }
-
-    fn is_text_of(&self, text: &str, value: &Value, form: PartForm) -> bool {
-        match (value, form) {
-            (Value::S(own), PartForm::Plain) => self.is_escaped(text, own),
-            (Value::S(own), PartForm::Raw) => text == own,
-            (Value::S(own), PartForm::Lower) => self.is_escaped(text, &own.to_lowercase()),
-            (Value::S(own), PartForm::Upper) => self.is_escaped(text, &own.to_uppercase()),
-            (Value::S(own), PartForm::Day) => is_instant(own) && own.get(..10) == Some(text),
-            (Value::S(own), PartForm::Month) => is_dated(own) && own.get(..7) == Some(text),
-            (Value::S(own), PartForm::Year) => is_dated(own) && own.get(..4) == Some(text),
-            (Value::N(own), PartForm::Plain) => text == own.to_string(),
-            (Value::N(own), PartForm::Padded(width)) => {
-                let whole = own.to_i64().filter(|whole| *whole >= 0);
-                whole.is_some_and(|whole| format!("{whole:0width$}") == text)
-            }
-            (Value::Bool(own), PartForm::Plain) => text == own.to_string(),
-            _ => false,
-        }
-    }
-
-    fn is_escaped(&self, text: &str, own: &str) -> bool {
-        !own.is_empty() && (text == own || text.len() > own.len()) && self.delimiter.escaped_text(own) == text
     }
 
     /// Whether a text is a word that labels keys, and no value of a row.
@@ -292,13 +304,35 @@ pub(crate) fn is_identifier(name: &str) -> bool {
             .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-fn is_dated(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.len() >= 10 && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-')
+/// What follows after so many bytes.
+fn after<'t>(texts: &[Option<&'t str>], cut: usize) -> Vec<Option<&'t str>> {
+    texts.iter().map(|text| text.and_then(|text| text.get(cut..))).collect()
 }
 
-fn is_instant(text: &str) -> bool {
-    is_dated(text) && text.as_bytes().get(10) == Some(&b'T')
+fn owned(texts: &[Option<&str>]) -> Vec<Option<String>> {
+    texts.iter().map(|text| text.map(str::to_owned)).collect()
+}
+
+/// The members of an attribute by the numbers that they have in keys.
+fn ranks(tokens: &[Option<&str>], name: &str, column: &Column<'_>) -> Option<Vec<String>> {
+    let mut words: BTreeMap<usize, &str> = BTreeMap::new();
+    let mut values = Vec::new();
+    for (token, value) in tokens.iter().zip(column) {
+        values.extend(value);
+        let Some(token) = token else { continue };
+        let word = value.as_ref()?.as_str()?;
+        let number: usize = token.parse().ok()?;
+        if *words.entry(number).or_insert(word) != word {
+            return None;
+        }
+    }
+    let members: Vec<String> = words.values().map(|word| (*word).to_owned()).collect();
+    let is_gapless = words.keys().copied().eq(0..members.len());
+    let mut known = enum_members(name, &values)?;
+    known.sort();
+    let mut sorted = members.clone();
+    sorted.sort();
+    (is_gapless && known == sorted).then_some(members)
 }
 
 /// The text that nearly all have.

@@ -71,7 +71,13 @@ impl LakeError {
 impl fmt::Display for LakeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LakeError::File { path, error } => write!(out, "`{path}`: {error}"),
+            LakeError::File { path, error } => {
+                write!(out, "the lake cannot be read or written there: ")?;
+                match error.raw_os_error() {
+                    Some(_) => write!(out, "{} at its file `{path}`", error.kind()),
+                    None => write!(out, "{error}, at its file `{path}`"),
+                }
+            }
             LakeError::Unreadable { path, reason } => write!(out, "`{path}`: {reason}"),
             LakeError::Shape => out.write_str("a row does not have the shape of its table"),
             LakeError::Parquet(error) => write!(out, "a data file cannot be made: {error}"),
@@ -100,5 +106,25 @@ impl From<FollowError> for LakeError {
 impl From<StoreError> for LakeError {
     fn from(error: StoreError) -> Self {
         LakeError::Follow(FollowError::Store(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use crate::files::{LakeFiles, LocalFiles};
+
+    #[test]
+    fn a_place_that_cannot_be_is_said_in_words() {
+        let file = std::env::temp_dir().join(format!("singlet-lake-place-{}", std::process::id()));
+        std::fs::write(&file, "").unwrap();
+        let path = "_batches/00000000000000000001.json";
+        let put = LocalFiles::new(file.join("lake")).put_new(path, b"{}");
+        std::fs::remove_file(&file).unwrap();
+        let said = put.map_err(LakeError::file(path)).unwrap_err().to_string();
+        let words = "the lake cannot be read or written there: not a directory";
+        assert_eq!(said, format!("{words} at its file `{path}`"));
     }
 }

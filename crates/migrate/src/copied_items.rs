@@ -10,6 +10,7 @@ use singlet_runtime::{Engine, RuntimeError, TableControl, batch_get, retried_pas
 use singlet_store::{DeleteRequest, KeySchema, PageAnswer, ScanRequest};
 
 use crate::copy_error::CopyError;
+use crate::gate::{GATE_BEAT, Gate, wall_millis};
 use crate::table_copy::{CopiedTable, CopyStage, TableCopier, WRITE_UNIT_BYTES, carried_tables};
 
 /// How often both tables are held against each other. What differs after so many is written by somebody else.
@@ -85,6 +86,8 @@ impl TableCopier<'_> {
         pacer: &Pacer,
     ) -> Result<Compared, CopyError> {
         let mut filled = Compared::default();
+        let seen = seen_just_now();
+        self.check_under_way(control).await?;
         let mut start = None;
         loop {
             let page = page_of(self.source, &table.name, self.options.page_items, start).await?;
@@ -99,7 +102,14 @@ impl TableCopier<'_> {
                 items = lacking_items(self.target, table, items, (self.clock)()).await?;
             }
             filled.corrected += items.len() as u64;
-            put_items(self.target, table, items, pacer).await?;
+            put_items(
+                self.target,
+                table,
+                items,
+                pacer,
+                (&seen, || self.check_under_way(control)),
+            )
+            .await?;
             (self.progress)(CopyStage::Copying, read);
             start = page.last_key;
             if start.is_none() {
@@ -168,13 +178,25 @@ async fn items_of(engine: &Engine, table: &CarriedTable, items: &[Item]) -> Resu
     Ok(found.into_iter().map(|item| (table.key_of(&item), item)).collect())
 }
 
-/// Puts items as they are.
-pub(crate) async fn put_items(
+/// When it was last seen that the work is still this process's. One that was asleep learns by it that it must look again before it puts
+/// anything: what it read before may be long over.
+pub(crate) fn seen_just_now() -> Gate {
+    Gate::open(wall_millis, GATE_BEAT)
+}
+
+/// Puts items as they are, for as long as the work is this process's.
+pub(crate) async fn put_items<E, Look>(
     engine: &Engine,
     table: &CarriedTable,
     items: Vec<Item>,
     pacer: &Pacer,
-) -> Result<(), RuntimeError> {
+    (seen, look): (&Gate, impl Fn() -> Look),
+) -> Result<(), E>
+where
+    E: From<RuntimeError>,
+    Look: Future<Output = Result<(), E>>,
+{
+    let look = &look;
     let batches: Vec<Vec<Item>> = items.chunks(BATCH_ITEMS).map(<[Item]>::to_vec).collect();
     let work = batches.into_iter().map(|batch| async move {
         let units = batch
@@ -183,7 +205,14 @@ pub(crate) async fn put_items(
         let units: u64 = units.sum();
         pacer.wait_until_paid().await;
         pacer.note_taken(units as f64);
-        put_all(engine.store(), &table.name, batch, |_| {}).await
+        if seen.is_stale() {
+            let at = seen.moment();
+            look().await?;
+            seen.has_read(None, at);
+        }
+        put_all(engine.store(), &table.name, batch, |_| {})
+            .await
+            .map_err(E::from)
     });
     let mut work = stream::iter(work).buffer_unordered(BATCHES_AT_ONCE);
     while let Some(done) = work.next().await {

@@ -89,7 +89,7 @@ impl Gate {
     }
 
     /// Whether it was not read for too long, by either clock: one stands still while a machine sleeps, and somebody may set the other.
-    fn is_stale(&self) -> bool {
+    pub fn is_stale(&self) -> bool {
         let since = self
             .millis()
             .saturating_sub(self.read_at_millis.load(Ordering::Acquire));
@@ -186,7 +186,7 @@ pub(crate) fn closed_by(control: Option<&TableControl>, faces: &[String]) -> Opt
         (Some(_), _) => Some(MIGRATING),
         (None, Some(relocation)) => Some(match relocation.phase {
             RelocationPhase::Moved => MOVED,
-            RelocationPhase::Preparing | RelocationPhase::Restoring => RESTORING,
+            RelocationPhase::Preparing | RelocationPhase::Restoring | RelocationPhase::Abandoning => RESTORING,
             RelocationPhase::Claimed | RelocationPhase::Copying => COPYING,
         }),
         (None, None) if !is_left => Some(OTHER_MODEL),
@@ -194,7 +194,7 @@ pub(crate) fn closed_by(control: Option<&TableControl>, faces: &[String]) -> Opt
     }
 }
 
-fn wall_millis() -> i64 {
+pub(crate) fn wall_millis() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

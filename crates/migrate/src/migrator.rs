@@ -11,7 +11,7 @@ use singlet_store::{Consumed, TableSpec};
 
 use crate::error::MigrateError;
 use crate::images::Models;
-use crate::pass::Passed;
+use crate::pass::{Passed, Turning};
 use crate::report::MigrationPlan;
 use crate::step::Direction;
 use crate::table_steps::{all_steps, steps_after, steps_before, table_hindrances};
@@ -486,19 +486,20 @@ impl<'e> Migrator<'e> {
 
     /// Reads the table until nothing is left to change; whether the phase lasted.
     async fn pass_until_still(&self, working: &Working<'_>, direction: Direction) -> Result<bool, MigrateError> {
-        let mut blocked_before = None;
+        let mut turning = Turning::Nothing;
         for _ in 0..PASSES_MAX {
-            let Passed::Whole(end) = working.rows_pass(direction).await? else {
+            let Passed::Whole(end) = working.rows_pass(direction, turning).await? else {
                 return Ok(false);
             };
-            match (end.written, end.blocked) {
+            turning = match (end.written, end.blocked) {
                 (0, 0) => return Ok(true),
-                // Nothing moved, so that nothing will make room.
-                (0, blocked) if blocked_before == Some(blocked) => {
+                (0, blocked) if turning == Turning::Circles => {
                     return Err(MigrateError::Blocked(blocked, end.first_blocked));
                 }
-                _ => blocked_before = Some(end.blocked),
-            }
+                // Nothing moved, so that nothing will make room.
+                (0, _) => Turning::Circles,
+                _ => Turning::Nothing,
+            };
         }
         Err(RuntimeError::Conflict.into())
     }

@@ -40,6 +40,15 @@ pub(crate) enum Passed {
     Over,
 }
 
+/// What is done about rows that exchange their keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turning {
+    /// They are left: they may be no circle, but wait for one that goes.
+    Nothing,
+    /// They go in one transaction.
+    Circles,
+}
+
 /// What became of a row.
 enum Done {
     Nothing,
@@ -50,8 +59,8 @@ enum Done {
 }
 
 impl Working<'_> {
-    /// Brings every row one way.
-    pub async fn rows_pass(&self, direction: Direction) -> Result<Passed, MigrateError> {
+    /// Brings every row one way. Rows that are in one another's way wait for the next time, or go together where they are in a circle.
+    pub async fn rows_pass(&self, direction: Direction, turning: Turning) -> Result<Passed, MigrateError> {
         let mut end = PassEnd::default();
         let mut start = None;
         loop {
@@ -64,7 +73,7 @@ impl Working<'_> {
             let (rows, actual) = (prepared.rows, prepared.actual);
             let work = rows.into_iter().map(|(item, images)| {
                 let actual = &actual;
-                async move { self.change_row(item, images, actual, direction).await }
+                async move { self.change_row(item, images, actual, (direction, turning)).await }
             });
             let mut work = stream::iter(work).buffer_unordered(self.options.rows_at_once.max(1));
             while let Some(done) = work.next().await {
@@ -167,7 +176,7 @@ impl Working<'_> {
         mut item: Item,
         mut images: RowImages,
         known: &Actual,
-        direction: Direction,
+        (direction, turning): (Direction, Turning),
     ) -> Result<Done, MigrateError> {
         let model = self.models.map.old;
         let mut actual = known_of(&images, known);
@@ -178,11 +187,18 @@ impl Working<'_> {
                 Ok(planned) if planned.is_empty() => return Ok(Done::Nothing),
                 Ok(planned) => planned,
                 Err(Blocked(place)) => {
-                    return Ok(Done::Blocked(RowMisfit {
-                        key,
-                        entity: images.entity.clone(),
-                        reason: format!("something else lies at {}", shown_key(&place)),
-                    }));
+                    let together = match turning {
+                        Turning::Circles => self.circle_steps(&item, &images, direction).await?,
+                        Turning::Nothing => None,
+                    };
+                    let Some(planned) = together else {
+                        return Ok(Done::Blocked(RowMisfit {
+                            key,
+                            entity: images.entity.clone(),
+                            reason: format!("something else lies at {}", shown_key(&place)),
+                        }));
+                    };
+                    planned
                 }
             };
             if self.send_steps(&planned).await? {
@@ -205,14 +221,24 @@ impl Working<'_> {
             let Some(found) = actual.get(&key).cloned().flatten() else {
                 return Ok(Done::Nothing);
             };
-            let prepared = self.prepared(vec![found], (self.clock)(), direction).await?;
-            let Some((again, made)) = prepared.rows.into_iter().next() else {
+            let mut prepared = self.prepared(vec![found], (self.clock)(), direction).await?;
+            let Some((again, made)) = prepared.rows.pop() else {
                 return Ok(Done::Nothing);
             };
             (item, images) = (again, made);
             actual.extend(prepared.actual);
         }
         Err(RuntimeError::Conflict.into())
+    }
+
+    /// An item with what its row becomes, where that is something to change.
+    pub async fn row_to_change(
+        &self,
+        item: Item,
+        direction: Direction,
+    ) -> Result<Option<(Item, RowImages)>, MigrateError> {
+        let mut prepared = self.prepared(vec![item], (self.clock)(), direction).await?;
+        Ok(prepared.rows.pop())
     }
 
     /// Does some steps, all or none; whether everything was as it was read.

@@ -35,6 +35,8 @@ pub enum RestoreError {
     KnowsModel,
     /// It is restored from elsewhere, or copied.
     Elsewhere(Relocation),
+    /// Nothing is being restored.
+    NothingToAbort,
     /// What lies in it is not what the files have: somebody else writes to it.
     NotStill,
     /// Another process went on with it.
@@ -80,6 +82,7 @@ impl fmt::Display for RestoreError {
                 out.write_str("it knows a model already, and the files do not say which models wrote their items")
             }
             RestoreError::Elsewhere(relocation) => relocation.fmt(out),
+            RestoreError::NothingToAbort => out.write_str("it is not being restored"),
             RestoreError::NotStill => out.write_str(
                 "what lies in it is not what the files have: somebody else writes to it, or removes from it",
             ),

@@ -187,6 +187,13 @@ fn with_notes(target: &Image, from: &BTreeMap<Item, Image>, actual: &Actual) -> 
 }
 
 impl Step {
+    /// The item that it is about, as it comes to be or as it was.
+    pub fn item(&self) -> &Item {
+        match self {
+            Step::Put { item, .. } | Step::Delete { item } | Step::Check { item } => item,
+        }
+    }
+
     /// The action, under the condition that everything is as it was read.
     pub fn step_action(&self, model: &Model) -> TransactWrite {
         let table = &model.table.name;

@@ -9,12 +9,13 @@
 //! 3. Every item is put, but for what speaks of the stream of the table that was exported ([`is_of_following`]).
 //! 4. The table is read and held against the files, and only then opens, knowing the models that the files say wrote the items.
 //!
+//! Until then it can be given up ([`crate::abort_restore`]).
+//!
 //! **Invariant: a table that opens is whole, and tells nobody anything.** Whoever is killed between any two steps leaves it closed, and the
 //! same call goes on: it is known by the sums of the manifests.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
-use std::time::Duration;
 
 use singlet_archive::{Archive, archives_in, repeated_key};
 use singlet_audit::Pacer;
@@ -25,8 +26,9 @@ use singlet_runtime::{Engine, HeldTable, Relocation, RelocationPhase, TableContr
 use singlet_store::{KeySchema, KeyType, TableSpec};
 
 use crate::archived_item::{ItemRefusal, check_item};
-use crate::copied_items::{CarriedTable, lacking_items, page_of, put_items};
+use crate::copied_items::{CarriedTable, lacking_items, page_of, put_items, seen_just_now};
 use crate::restore_error::RestoreError;
+use crate::restore_terms::{RestoreOptions, RestorePlan, RestoreStage, RestoredTable};
 use crate::table_copy::{
     WRITE_UNIT_BYTES, carried_tables, has_rows, is_followed, spec_differences, spec_of, unclaim_table,
 };
@@ -39,75 +41,6 @@ const ROUND_ITEMS: usize = 500;
 
 /// Items that end within so long are not counted on: the store may remove them while the table is restored.
 const ENDS_SOON_MILLIS: i64 = 24 * 3_600_000;
-
-/// How a table is restored.
-#[derive(Clone, Copy, Debug)]
-pub struct RestoreOptions {
-    /// Write units a second that it may take; as many as it can, unless said.
-    pub rate: Option<f64>,
-    /// How many items a page has at most.
-    pub page_items: u32,
-    /// Whether the table is made where it is not there.
-    pub makes_tables: bool,
-    /// How long it waits, once the table says that it is restored, until who serves it has read that.
-    pub settles_for: Duration,
-    /// How long it waits after the last item where something follows the changes of the table: [`crate::CopyOptions::QUIET`] where a store
-    /// tells what was before a follower by its time.
-    pub quiet_for: Duration,
-}
-
-impl Default for RestoreOptions {
-    fn default() -> Self {
-        RestoreOptions {
-            rate: None,
-            page_items: 500,
-            makes_tables: true,
-            settles_for: Duration::ZERO,
-            quiet_for: Duration::ZERO,
-        }
-    }
-}
-
-/// What a restoring does just now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RestoreStage {
-    /// It reads the files.
-    Reading,
-    /// It waits until everybody knows.
-    Settling,
-    /// Items are put.
-    Putting,
-    /// The table is held against the files.
-    Verifying,
-    /// It waits until what was put counts as before.
-    Quiet,
-}
-
-/// What would be restored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RestorePlan {
-    /// Items.
-    pub items: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// What it takes to put them, the indexes apart.
-    pub write_units: u64,
-    /// Items that are left out: they speak of the stream of the table that was exported.
-    pub left_out: u64,
-    /// Whether the files say which models wrote the items.
-    pub knows_models: bool,
-}
-
-/// What a restoring came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RestoredTable {
-    /// Whether there was nothing to do: it had been restored, and is not released yet.
-    pub was_done: bool,
-    /// Items of the files that the table has.
-    pub items: u64,
-    /// Items that this process put.
-    pub put: u64,
-}
 
 /// Files, and the table that is restored from them.
 pub struct TableRestorer<'e> {
@@ -430,7 +363,9 @@ impl<'e> TableRestorer<'e> {
             let there = self.target.table_control().await?;
             let known = there.as_ref().and_then(TableControl::current_relocation);
             match (&there, known) {
-                (_, Some(known)) if known.id != restoring.id => return Err(RestoreError::Elsewhere(known.clone())),
+                (_, Some(known)) if known.id != restoring.id || !known.phase.is_restoring() => {
+                    return Err(RestoreError::Elsewhere(known.clone()));
+                }
                 (_, Some(known)) if known.phase == RelocationPhase::Restoring => return Ok(goes_on),
                 (Some(claimed), Some(_)) => {
                     (self.progress)(RestoreStage::Settling, 0);
@@ -449,7 +384,9 @@ impl<'e> TableRestorer<'e> {
                         from: self.from(),
                         since_millis: (self.clock)(),
                     };
-                    self.target.hold_table(&held).await?;
+                    if !self.target.hold_while_known(claimed, &held).await? {
+                        continue;
+                    }
                     match &read.control {
                         Some(carried) => self.target.take_control_of(carried, claimed, Some(&restoring)).await?,
                         None => self.target.set_relocation(claimed, Some(&restoring)).await?,
@@ -478,19 +415,19 @@ impl<'e> TableRestorer<'e> {
             let mut start = None;
             loop {
                 let page = page_of(self.target, &table.name, self.options.page_items, start).await?;
-                for item in &page.items {
+                let is_left = |item: &&Item| {
                     let is_control = table.name == claimed.table() && claimed.is_row(item);
                     let is_ours =
                         table.name != self.target.model().table.name || is_of_singlet(self.target.model(), item);
-                    let is_left = is_ours && !is_control && !self.target.is_hold_row(&table.name, item);
-                    if is_left
-                        && !self
-                            .target
-                            .remove_while_known(claimed, &table.name, table.key_of(item))
-                            .await?
-                    {
-                        return Err(RestoreError::Overtaken);
-                    }
+                    is_ours && !is_control && !self.target.is_hold_row(&table.name, item)
+                };
+                let keys = page.items.iter().filter(is_left).map(|item| table.key_of(item));
+                if !self
+                    .target
+                    .remove_while_known(claimed, &table.name, keys.collect())
+                    .await?
+                {
+                    return Err(RestoreError::Overtaken);
                 }
                 start = page.last_key;
                 if start.is_none() {
@@ -510,6 +447,14 @@ impl<'e> TableRestorer<'e> {
         }
     }
 
+    /// Whoever was overtaken, or given up, must not write to a table that somebody uses by now.
+    async fn check_ours(&self, control: &TableControl) -> Result<(), RestoreError> {
+        match self.under_way().await?.epoch() == control.epoch() {
+            true => Ok(()),
+            false => Err(RestoreError::Overtaken),
+        }
+    }
+
     /// Puts the items of an archive, or those that are not there yet: how many it has, and how many were put.
     async fn put_archive(
         &self,
@@ -520,6 +465,8 @@ impl<'e> TableRestorer<'e> {
         (wanted, ends_after): (&mut Contents, i64),
     ) -> Result<(u64, u64), RestoreError> {
         let (mut items, mut put) = (0, 0);
+        let seen = seen_just_now();
+        self.check_ours(control).await?;
         let mut archived = archive.archive.items();
         loop {
             let mut round = Vec::with_capacity(ROUND_ITEMS);
@@ -544,11 +491,16 @@ impl<'e> TableRestorer<'e> {
                 round = lacking_items(self.target, &archive.table, round, (self.clock)()).await?;
             }
             put += round.len() as u64;
-            put_items(self.target, &archive.table, round, pacer).await?;
+            put_items(
+                self.target,
+                &archive.table,
+                round,
+                pacer,
+                (&seen, || self.check_ours(control)),
+            )
+            .await?;
             (self.progress)(RestoreStage::Putting, count);
-            if self.under_way().await?.epoch() != control.epoch() {
-                return Err(RestoreError::Overtaken);
-            }
+            self.check_ours(control).await?;
         }
     }
 

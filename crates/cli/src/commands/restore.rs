@@ -8,6 +8,7 @@ use clap::Args;
 use singlet_face::Company;
 use singlet_migrate::{
     CopyOptions, GATE_BEAT, GATE_STALE, RestoreError, RestoreOptions, RestorePlan, RestoreStage, TableRestorer,
+    abort_restore,
 };
 
 use super::upkeep::copy_folder;
@@ -27,11 +28,11 @@ const SETTLES_FOR: Duration = Duration::from_secs(GATE_STALE.as_secs() + GATE_BE
 /// `singlet restore FOLDER --model model.yaml --store embedded:data` makes a table of what `singlet dump --format dynamodb-export` or DynamoDB's
 /// export to S3 (DynamoDB JSON, a full export) wrote, item for item. It first reads all files, holds them against their checksums, and shows
 /// what it would restore; `--yes` does it. The table must be empty; in a folder it is made. You may stop or kill it at any time: the same
-/// command carries on, and until it has come to its end nobody opens the table. Nothing runs by itself on a restored table, and no webhook is
+/// command carries on, and until it has come to its end nobody opens the table; until then `--abort` removes what was put. Nothing runs by itself on a restored table, and no webhook is
 /// sent, until `singlet changes MODEL release`.
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0 it was restored; 1 the table can be restored and `--yes` was not given; 2 it could not be tried, or failed."
+    after_help = "Exit codes: 0 it was restored, or given up; 1 the table can be restored and `--yes` was not given; 2 it could not be tried, or failed."
 )]
 pub(crate) struct Restore {
     /// The folder of the backup or of the export, which stays as it is.
@@ -46,6 +47,9 @@ pub(crate) struct Restore {
     /// Restore the table.
     #[arg(long, requires = "model")]
     yes: bool,
+    /// Give up a restoring that is under way: what it has put is removed, and the table is empty again. The files are not read.
+    #[arg(long, requires = "model", conflicts_with_all = ["yes", "rate"])]
+    abort: bool,
     /// The write units a second that it may use; unlimited unless given.
     #[arg(long, value_name = "UNITS", requires = "model")]
     rate: Option<f64>,
@@ -76,6 +80,9 @@ impl Restore {
             ));
         }
         let loaded = model::load_model(file)?;
+        if let Some(folder) = place.folder().filter(|folder| self.abort && !folder.exists()) {
+            return Err(model::fail(&format!("there is no folder `{}`", folder.display())));
+        }
         // What is only looked at makes no folder.
         if let Some(folder) = place.folder().filter(|folder| !self.yes && !folder.exists()) {
             return self.plan_for_new(loaded, folder).await;
@@ -96,6 +103,18 @@ impl Restore {
             ..RestoreOptions::default()
         };
         let failed = |error: RestoreError| refused(&table, &place, &error);
+        if self.abort {
+            let done = abort_restore(&engine, options, &tell).await;
+            bar.finish_and_clear();
+            let done = done.map_err(failed)?;
+            let items = counted(usize::try_from(done.removed).unwrap_or(usize::MAX), "item");
+            let text = format!(
+                "table `{table}` {} is restored from `{}` no longer: {items} removed by this run\n",
+                place.shown(),
+                done.from
+            );
+            return Ok(super::print(&text));
+        }
         let restorer = TableRestorer::new(&engine, &self.from, options, &now_millis, &tell).map_err(failed)?;
         if !self.yes {
             let plan = restorer.restore_plan().await;
@@ -138,7 +157,7 @@ impl Restore {
 fn shown(table: &str, from: &Path, place: &str, plan: &RestorePlan) -> ExitCode {
     let items = counted_thing(usize::try_from(plan.items).unwrap_or(usize::MAX), "item");
     let mut text = format!(
-        "table `{table}`, from {} {place}\n  {items}, {:.1} MB, {} write units and what the indexes take\n",
+        "table `{table}` {place}, from `{}`\n  {items}, {:.1} MB, {} write units and what the indexes take\n",
         from.display(),
         plan.bytes as f64 / 1_000_000.0,
         plan.write_units
@@ -166,6 +185,7 @@ fn told(bar: &indicatif::ProgressBar, stage: RestoreStage, number: u64) {
         RestoreStage::Putting => "restoring",
         RestoreStage::Verifying => "comparing",
         RestoreStage::Quiet => "waiting",
+        RestoreStage::Removing => "removing",
     };
     if bar.message() != message {
         bar.set_message(message);
@@ -177,7 +197,9 @@ fn told(bar: &indicatif::ProgressBar, stage: RestoreStage, number: u64) {
             number / 60
         ),
         RestoreStage::Quiet | RestoreStage::Settling => {}
-        RestoreStage::Reading | RestoreStage::Putting | RestoreStage::Verifying => bar.inc(number),
+        RestoreStage::Reading | RestoreStage::Putting | RestoreStage::Verifying | RestoreStage::Removing => {
+            bar.inc(number);
+        }
     }
 }
 
@@ -204,9 +226,12 @@ fn refused(table: &str, place: &Place, error: &RestoreError) -> ExitCode {
         RestoreError::OtherTarget(_) => "`singlet deploy MODEL` says what keeps it from what the model declares",
         RestoreError::NotEmpty => "restore to another folder, or to a table that `singlet deploy` makes anew",
         RestoreError::KnowsModel => "restore to another folder, or to a table that nobody has opened yet",
-        RestoreError::Elsewhere(_) => "the command that began it goes on; a table that is given up is deleted",
+        RestoreError::Elsewhere(_) => "the command that began it goes on; `--abort` gives a restoring up",
+        RestoreError::NothingToAbort => {
+            "one that has come to its end stays: delete the table, or the folder, where it is not wanted"
+        }
         RestoreError::NotStill => {
-            "end what writes to it, then the same command goes on; where that does not help, delete the table and begin anew"
+            "end what writes to it, then the same command goes on; where that does not help, `--abort` it and begin anew"
         }
         RestoreError::Overtaken | RestoreError::Failed(_) => {
             "the same command tries again, and goes on where it had begun"

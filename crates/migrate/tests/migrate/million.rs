@@ -85,19 +85,21 @@ async fn a_million_rows_are_migrated_in_time() {
             _ => phases.push((progress.phase, began.elapsed())),
         }
     };
-    let ended = Migrator::new((&old, &new), MigrateOptions::default(), &|| NOW, &tell)
-        .run()
-        .await
-        .unwrap();
+    let migrator = Migrator::new((&old, &new), MigrateOptions::default(), &|| NOW, &tell);
+    let plan = migrator.migration_plan().await.unwrap();
+    println!("planned after {:.1} s", began.elapsed().as_secs_f64());
+    let ended = migrator.run().await.unwrap();
     let took = began.elapsed();
     for (phase, at) in phases.lock().unwrap().iter() {
         println!("{} until {:.1} s", phase.word(), at.as_secs_f64());
     }
+    let consumed = ended.consumed.total_units().write.get();
+    let planned = plan.write_units();
     println!(
-        "in all {:.1} s, {} write units",
-        took.as_secs_f64(),
-        ended.consumed.total_units().write.get()
+        "in all {:.1} s, {planned} write units planned, {consumed} consumed",
+        took.as_secs_f64()
     );
+    assert_eq!(planned, consumed);
     open_to_write(&new).await.unwrap();
     drop((old, new, table, store));
     std::fs::remove_dir_all(&folder).unwrap();

@@ -24,6 +24,9 @@ use super::pairs::{OLD, old_lines};
 use super::place;
 use super::support::{NOW, Table, assert_same, open_to_write};
 
+#[path = "given_up.rs"]
+mod given_up;
+
 /// A folder that goes with the test.
 pub struct Scratch(pub PathBuf);
 
@@ -345,7 +348,7 @@ async fn a_table_is_freed_only_by_who_claimed_it() {
             .collect::<Item>();
         assert!(
             !engine
-                .remove_while_known(&stale, &dumped.target.name, key.clone())
+                .remove_while_known(&stale, &dumped.target.name, vec![key.clone()])
                 .await
                 .unwrap()
         );
@@ -354,7 +357,7 @@ async fn a_table_is_freed_only_by_who_claimed_it() {
         assert_eq!(dumped.target.contents().await.len(), 1);
         assert!(
             engine
-                .remove_while_known(&there, &dumped.target.name, key)
+                .remove_while_known(&there, &dumped.target.name, vec![key])
                 .await
                 .unwrap()
         );

@@ -7,6 +7,7 @@
 use super::rows::ControlPlace;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
+use crate::retry;
 use singlet_item::Item;
 
 /// What keeps everything from running by itself on a table.
@@ -43,7 +44,9 @@ impl Engine {
     pub async fn hold_table(&self, held: &HeldTable) -> Result<(), RuntimeError> {
         let place = ControlPlace::chosen_for(self.model());
         place.make_table(self.model(), self.store()).await?;
-        place.write_hold(self.store(), held).await
+        let request = place.hold_request(held);
+        retry::retried_past_conflicts(self.bounds(), || self.store().put(&request)).await?;
+        Ok(())
     }
 
     /// Lets everything run by itself again; whether anything had kept it.

@@ -6,12 +6,16 @@
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 
+use super::hold::HeldTable;
 use super::migration::TableControl;
 use super::rows::{Control, ControlPlace, ControlState, system_of_row};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::retry;
 use singlet_store::{DeleteRequest, TransactWrite, TransactWriteRequest};
+
+/// Items that are removed in one transaction, beside what is looked at.
+const REMOVED_AT_ONCE: usize = 99;
 
 /// A table that is carried to another store, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,15 +41,18 @@ pub enum RelocationPhase {
     Preparing,
     /// The items of files are put into it.
     Restoring,
+    /// Items of files were put into it, and are removed again.
+    Abandoning,
 }
 
 impl RelocationPhase {
-    const ALL: [RelocationPhase; 5] = [
+    const ALL: [RelocationPhase; 6] = [
         RelocationPhase::Claimed,
         RelocationPhase::Copying,
         RelocationPhase::Moved,
         RelocationPhase::Preparing,
         RelocationPhase::Restoring,
+        RelocationPhase::Abandoning,
     ];
 
     /// The word for it.
@@ -56,6 +63,7 @@ impl RelocationPhase {
             RelocationPhase::Moved => "moved",
             RelocationPhase::Preparing => "prepare",
             RelocationPhase::Restoring => "restore",
+            RelocationPhase::Abandoning => "abandon",
         }
     }
 
@@ -77,6 +85,7 @@ impl std::fmt::Display for Relocation {
             RelocationPhase::Preparing | RelocationPhase::Restoring => {
                 write!(out, "it is being restored from {}", self.to)
             }
+            RelocationPhase::Abandoning => write!(out, "what was restored from {} is being removed", self.to),
         }
     }
 }
@@ -142,24 +151,52 @@ impl Engine {
             .await
     }
 
-    /// Removes an item for as long as a table knows what is known here; whether it does. Who was overtaken must not remove what others put.
+    /// Removes items for as long as a table knows what is known here; whether it did. Who was overtaken must not remove what others put.
     ///
     /// # Errors
     ///
     /// Where the store fails.
-    pub async fn remove_while_known(&self, known: &TableControl, table: &str, key: Item) -> Result<bool, RuntimeError> {
-        let delete = DeleteRequest {
-            table: table.to_owned(),
-            key,
-            ..DeleteRequest::default()
+    pub async fn remove_while_known(
+        &self,
+        known: &TableControl,
+        table: &str,
+        keys: Vec<Item>,
+    ) -> Result<bool, RuntimeError> {
+        let delete = |key: &Item| {
+            TransactWrite::Delete(DeleteRequest {
+                table: table.to_owned(),
+                key: key.clone(),
+                ..DeleteRequest::default()
+            })
         };
-        let request = TransactWriteRequest {
-            actions: vec![
-                TransactWrite::Delete(delete),
-                known.place().unchanged_action(known.control()),
-            ],
-            token: None,
-        };
+        // One after the other: all of them look at the control row, which lets one transaction at a time pass.
+        for some in keys.chunks(REMOVED_AT_ONCE) {
+            if !self.done_while_known(known, some.iter().map(delete).collect()).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Keeps everything from running by itself on the table, for as long as it knows what is known here; whether it did.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn hold_while_known(&self, known: &TableControl, held: &HeldTable) -> Result<bool, RuntimeError> {
+        let place = ControlPlace::chosen_for(self.model());
+        place.make_table(self.model(), self.store()).await?;
+        self.done_while_known(known, vec![TransactWrite::Put(place.hold_request(held))])
+            .await
+    }
+
+    async fn done_while_known(
+        &self,
+        known: &TableControl,
+        mut actions: Vec<TransactWrite>,
+    ) -> Result<bool, RuntimeError> {
+        actions.push(known.place().unchanged_action(known.control()));
+        let request = TransactWriteRequest { actions, token: None };
         match retry::retried_past_conflicts(self.bounds(), || self.store().transact_write(&request)).await {
             Ok(_) => Ok(true),
             Err(error) if error.is_condition_failed() => Ok(false),

@@ -341,18 +341,16 @@ impl ControlPlace {
     }
 
     /// Keeps everything from running by itself on the table.
-    pub async fn write_hold(&self, store: &Arc<dyn Store>, held: &HeldTable) -> Result<(), RuntimeError> {
+    pub fn hold_request(&self, held: &HeldTable) -> PutRequest {
         let mut item = self.of_table().item(OF_HOLD);
         item.insert(HELD.to_owned(), Value::S(held.archive.clone()));
         item.insert(HELD_FROM.to_owned(), Value::S(held.from.clone()));
         item.insert(HELD_AT.to_owned(), Value::N(Number::from(held.since_millis)));
-        let request = PutRequest {
+        PutRequest {
             table: self.table.clone(),
             item,
             ..PutRequest::default()
-        };
-        retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await?;
-        Ok(())
+        }
     }
 
     /// Lets everything run by itself again.
