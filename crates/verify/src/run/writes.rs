@@ -103,7 +103,12 @@ impl WriteTally {
 /// # Errors
 ///
 /// The first difference, with the fewest operations and the smallest model that show it.
-pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &mut WriteTally) -> Result<(), VerifyError> {
+pub async fn write_cases(
+    seed: u64,
+    model: u64,
+    store: StoreMaker<'_>,
+    tally: &mut WriteTally,
+) -> Result<(), VerifyError> {
     let mut rng = rng_of(seed, model);
     let mut generated = generate::writes::generate_writes(&mut rng);
     tally.models += 1;
