@@ -128,7 +128,8 @@ async fn read(headers: &HeaderMap, body: UnreadBody, limits: &Limits, held: &Req
         return Err(too_large());
     }
     let announced = announced.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-held.cover_bytes(announced.saturating_mul(TEXT_FACTOR))?; let mut stream = body.taken().into_data_stream();
+    held.cover_bytes(announced.saturating_mul(TEXT_FACTOR))?;
+    let mut stream = body.taken().into_data_stream();
     let reading = async {
         let mut bytes = Vec::with_capacity(announced);
         while let Some(more) = stream.next().await {

@@ -120,8 +120,14 @@ impl FetchedKeys {
         if tried.elapsed() < self.timing.pause_min {
             return;
         }
-let keys = Arc::clone(self); let fetching = tokio::spawn(async move {if let Err(reason) = keys.fetch().await {tracing::warn!(address = %keys.place.address(), %reason, "the signing keys could not be refreshed; the known ones stay in use"); } *tried = Instant::now(); }); // Where it panicked, the keys that are known are kept too.
- let _ = fetching.await;
+        let keys = Arc::clone(self);
+        let fetching = tokio::spawn(async move {
+            if let Err(reason) = keys.fetch().await {
+                tracing::warn!(address = %keys.place.address(), %reason, "the signing keys could not be refreshed; the known ones stay in use");
+            }
+            *tried = Instant::now();
+        }); // Where it panicked, the keys that are known are kept too.
+        let _ = fetching.await;
     }
 
     async fn fetch(&self) -> Result<(), FetchError> {
