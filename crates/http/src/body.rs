@@ -1,6 +1,6 @@
 //! Bodies of requests: bounded in size and time, JSON objects.
 
-use axum::body::{Body, BodyDataStream};
+use axum::body::{Body, HttpBody as _};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::StreamExt;
 use singlet_values::{JsonError, Members, Tree};
@@ -15,6 +15,48 @@ const VALUE_BYTES: usize = 128;
 /// How often a text is there while the request is made of it: as it came, in the tree, as an argument.
 const TEXT_FACTOR: usize = 3;
 
+/// A body that nobody has read yet. Where it is never read, because its request is refused or takes none, it is thrown away as it comes: a
+/// client that sends all of it before it reads finds its answer, and its connection stays. What is larger than any body, or does
+/// not come in time, ends the connection.
+///
+/// **Invariant:** nothing is thrown away of one who waits to be told to go on (`Expect: 100-continue`). After a refusal it sends its next
+/// request, which would be taken for the body.
+pub(crate) struct UnreadBody {
+    body: Option<Body>,
+    waits: bool,
+    limits: Limits,
+}
+
+impl UnreadBody {
+    pub(crate) fn new(headers: &HeaderMap, body: Body, limits: &Limits) -> Self {
+        UnreadBody {
+            waits: headers.contains_key(header::EXPECT),
+            body: Some(body),
+            limits: *limits,
+        }
+    }
+
+    /// The body, to be read.
+    pub(crate) fn taken(mut self) -> Body {
+        self.body.take().unwrap_or_default()
+    }
+}
+
+impl Drop for UnreadBody {
+    fn drop(&mut self) {
+        let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else {
+            return;
+        };
+        let fits = body.size_hint().lower() <= self.limits.body_bytes_max as u64;
+        if fits
+            && !self.waits
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(discard(body, self.limits));
+        }
+    }
+}
+
 /// The body of a request, as it was sent.
 #[derive(Debug)]
 pub(crate) struct RequestBody(Vec<u8>);
@@ -26,7 +68,7 @@ pub(crate) struct RequestBody(Vec<u8>);
 /// Where it is too large, too slow, or not said to be JSON; or where it does not fit beside what other requests hold.
 pub(crate) async fn read_body(
     headers: &HeaderMap,
-    body: Body,
+    body: UnreadBody,
     limits: &Limits,
     held: &RequestBytes,
 ) -> Result<RequestBody, Problem> {
@@ -73,7 +115,7 @@ fn taken_apart_bytes(text: &[u8]) -> usize {
 
 /// Reads a body. Its bytes are held from the start where it announces them, for a body that was half taken and then refused would
 /// have been read in vain.
-async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &RequestBytes) -> Result<Vec<u8>, Problem> {
+async fn read(headers: &HeaderMap, body: UnreadBody, limits: &Limits, held: &RequestBytes) -> Result<Vec<u8>, Problem> {
     let too_large = || {
         let detail = format!("a body has at most {} bytes", limits.body_bytes_max);
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
@@ -86,11 +128,8 @@ async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &RequestBy
         return Err(too_large());
     }
     let announced = announced.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let mut stream = body.into_data_stream();
-    if let Err(refused) = held.cover_bytes(announced.saturating_mul(TEXT_FACTOR)) {
-        discard(stream, limits);
-        return Err(refused);
-    }
+    held.cover_bytes(announced.saturating_mul(TEXT_FACTOR))?;
+    let mut stream = body.taken().into_data_stream();
     let reading = async {
         let mut bytes = Vec::with_capacity(announced);
         while let Some(more) = stream.next().await {
@@ -115,18 +154,19 @@ async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &RequestBy
     }
 }
 
-/// Throws away what is still to come of a body: a client that first sends all of it and then reads finds its answer, and its
-/// connection stays.
-fn discard(mut stream: BodyDataStream, limits: &Limits) {
-    let (bytes_max, time_max) = (limits.body_bytes_max, limits.body_time_max);
-    tokio::spawn(tokio::time::timeout(time_max, async move {
+/// Throws away what is still to come of a body, within the bounds of any.
+async fn discard(body: Body, limits: Limits) {
+    let mut stream = body.into_data_stream();
+    let discarding = async {
         let mut bytes = 0_usize;
         while let Some(Ok(more)) = stream.next().await
-            && bytes <= bytes_max
+            && bytes <= limits.body_bytes_max
         {
             bytes = bytes.saturating_add(more.len());
         }
-    }));
+    };
+    // One that does not come in time is left.
+    let _ = tokio::time::timeout(limits.body_time_max, discarding).await;
 }
 
 fn media_type(headers: &HeaderMap) -> Result<(), Problem> {

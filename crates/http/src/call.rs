@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::admission::{self, Admission, RequestBytes};
 use crate::begun::BegunWork;
+use crate::body::UnreadBody;
 use crate::clock::Clock;
 use crate::etag;
 use crate::input::Patched;
@@ -95,7 +96,7 @@ impl<'a> RequestCall<'a> {
         &mut self,
         found: Option<FoundRoute<'_>>,
         incoming: &Incoming<'_>,
-        body: Body,
+        body: UnreadBody,
     ) -> Result<Response, Problem> {
         let system = self.system;
         let Some(found) = found else {
@@ -336,7 +337,7 @@ impl<'a> RequestCall<'a> {
         found: &FoundRoute<'_>,
         query: &QueryParameters,
         caller: Caller,
-        (incoming, body): (&Incoming<'_>, Body),
+        (incoming, body): (&Incoming<'_>, UnreadBody),
     ) -> Result<Response, Problem> {
         let system = self.system;
         let Some(write) = system.model().writes.get(endpoint.position) else {

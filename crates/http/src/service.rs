@@ -23,6 +23,7 @@ use tower_http::compression::{Compression, CompressionBody, CompressionLayer};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 
 use crate::admission::Admission;
+use crate::body::UnreadBody;
 use crate::call::{DEBUG, Incoming, RequestCall, Surroundings};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections, counted_as};
@@ -453,6 +454,7 @@ async fn dispatch(
 ) -> DoneRequest {
     let surfaces = front.surfaces;
     let (parts, body) = request.into_parts();
+    let body = UnreadBody::new(&parts.headers, body, &service.settings.limits);
     let path = parts.uri.path();
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
     let (client, _place) = match client_of(service, &parts) {
@@ -481,7 +483,7 @@ async fn dispatch(
         let request = ConsoleRequest {
             by_named_proxy: peer.is_some_and(|peer| service.settings.proxies.contain_address(peer.ip())),
             parts,
-            body,
+            body: body.taken(),
             peer,
             address: front.address,
             over_tls: front.over_tls,

@@ -100,14 +100,24 @@ impl Service {
 
     /// What it takes now.
     pub fn usage(&self) -> Usage {
-        let process = PathBuf::from(format!("/proc/{}", self.child.id()));
-        let status = fs::read_to_string(process.join("status")).unwrap();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes: u64 = resident.unwrap().trim().trim_end_matches(" kB").parse().unwrap();
+        let resident = self.status("VmRSS").unwrap();
+        let kilobytes: u64 = resident.trim_end_matches(" kB").parse().unwrap();
         Usage {
             memory_bytes: kilobytes * 1024,
-            open_files: fs::read_dir(process.join("fd")).unwrap().count(),
+            open_files: fs::read_dir(self.process().join("fd")).unwrap().count(),
         }
+    }
+
+    fn process(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}", self.child.id()))
+    }
+
+    /// What the system says of the process under a name, where it knows that name.
+    pub fn status(&self, name: &str) -> Option<String> {
+        let status = fs::read_to_string(self.process().join("status")).unwrap();
+        let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+        let (_, said) = fields.find(|(known, _)| *known == name)?;
+        Some(said.trim().to_owned())
     }
 
     /// What the folder that it keeps its rows in takes on the disk: files have holes.

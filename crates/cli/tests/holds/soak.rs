@@ -83,6 +83,14 @@ fn memory_and_times_stay_as_they_are() {
     });
 }
 
+/// What is freed could not be given back otherwise. Systems before Linux 5.0 do not tell.
+#[test]
+fn memory_comes_in_small_pages() {
+    let service = Service::start("pages", &[]);
+    let takes_huge_pages = service.status("THP_enabled");
+    assert!(takes_huge_pages.is_none_or(|said| said == "0"));
+}
+
 /// The median of the memory until an instant, looked at every second: a checkpoint and a merge of words each take a tenth more for a moment.
 async fn usual_memory(service: &Service, until: Instant) -> u64 {
     let mut seen = vec![service.usage().memory_bytes];

@@ -59,7 +59,7 @@ pub struct FetchedKeys {
     fetcher: Fetcher,
     keys: RwLock<Arc<Vec<PublicKey>>>,
     /// When keys were last asked for. Held while they are, so that one request asks for all.
-    tried: tokio::sync::Mutex<Instant>,
+    tried: Arc<tokio::sync::Mutex<Instant>>,
 }
 
 impl std::fmt::Debug for FetchedKeys {
@@ -98,7 +98,7 @@ impl FetchedKeys {
             timing,
             fetcher,
             keys: RwLock::default(),
-            tried: tokio::sync::Mutex::new(Instant::now()),
+            tried: Arc::new(tokio::sync::Mutex::new(Instant::now())),
         };
         fetched.fetch().await?;
         let fetched = Arc::new(fetched);
@@ -112,15 +112,22 @@ impl FetchedKeys {
     }
 
     /// Fetches the keys again, unless that was done just now.
-    pub(super) async fn refresh(&self) {
-        let mut tried = self.tried.lock().await;
+    ///
+    /// **Invariant:** what is begun comes to its end, though whoever waits for it leaves. Otherwise it would not count as tried, and clients
+    /// that name unknown keys and leave would have the issuer asked without a pause.
+    pub(super) async fn refresh(self: &Arc<Self>) {
+        let mut tried = Arc::clone(&self.tried).lock_owned().await;
         if tried.elapsed() < self.timing.pause_min {
             return;
         }
-        if let Err(reason) = self.fetch().await {
-            tracing::warn!(address = %self.place.address(), %reason, "the signing keys could not be refreshed; the known ones stay in use");
-        }
-        *tried = Instant::now();
+        let keys = Arc::clone(self);
+        let fetching = tokio::spawn(async move {
+            if let Err(reason) = keys.fetch().await {
+                tracing::warn!(address = %keys.place.address(), %reason, "the signing keys could not be refreshed; the known ones stay in use");
+            }
+            *tried = Instant::now();
+        }); // Where it panicked, the keys that are known are kept too.
+        let _ = fetching.await;
     }
 
     async fn fetch(&self) -> Result<(), FetchError> {

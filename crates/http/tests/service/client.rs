@@ -83,6 +83,20 @@ pub fn connect(to: SocketAddr) -> TcpStream {
     stream
 }
 
+/// One answer of a connection that stays open.
+pub fn next_answer(stream: &mut TcpStream) -> Reply {
+    let mut bytes = Vec::new();
+    loop {
+        if let Some(reply) = parse(&bytes) {
+            return reply;
+        }
+        let mut some = [0; 65536];
+        let read = stream.read(&mut some).unwrap();
+        assert!(read > 0, "no answer: {}", String::from_utf8_lossy(&bytes));
+        bytes.extend_from_slice(&some[..read]);
+    }
+}
+
 /// Status and headers.
 fn parse_head(bytes: &[u8]) -> Option<Reply> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use singlet_http::Limits;
 
-use crate::client::{connect, parse, raw, send};
+use crate::client::{connect, next_answer, parse, raw, send};
 use crate::running::{Options, SHARED, start};
 
 #[test]
@@ -171,6 +171,58 @@ fn who_may_not_ask_is_told_so_before_the_body_is_looked_at() {
         body.as_bytes(),
     );
     assert_eq!(not_an_admin.status, 403, "{}", not_an_admin.text());
+}
+
+/// Whatever is refused before its body is read: the body may come later, and the next request is answered on the same connection.
+#[test]
+fn a_body_that_comes_after_its_refusal_is_no_request() {
+    let body = "GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1_000);
+    let (name, value) = SHARED.credentials("booking", "paolo");
+    for (request, refused) in [
+        ("POST /todo/api/v1/tasks", 401),
+        ("POST /booking/bookings/x/approve", 403),
+        ("POST /nothing", 404),
+        ("PUT /todo/api/v1/tasks", 405),
+        ("GET /health", 200),
+    ] {
+        let mut stream = connect(SHARED.address);
+        let head = format!(
+            "{request} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        let head = match refused {
+            403 => format!("{head}{name}: {value}\r\n\r\n"),
+            _ => format!("{head}\r\n"),
+        };
+        stream.write_all(head.as_bytes()).unwrap();
+        assert_eq!(next_answer(&mut stream).status, refused, "{request}");
+        stream.write_all(body.as_bytes()).unwrap();
+        stream.write_all(b"GET /ready HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        assert_eq!(next_answer(&mut stream).status, 200, "{request}");
+    }
+}
+
+/// Who waits to be told to go on, and is refused, sends no body: its next request is one, or its connection ends.
+#[test]
+fn the_next_request_of_who_waited_to_go_on_is_not_taken_for_its_body() {
+    let next = "POST /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
+    for (request, refused) in [("POST /todo/api/v1/tasks", 401), ("POST /nothing", 404)] {
+        let mut stream = connect(SHARED.address);
+        let head = format!("{request} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 100000\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        assert_eq!(next_answer(&mut stream).status, refused, "{request}");
+        // The connection may have ended by now.
+        let _ = stream.write_all(next.as_bytes());
+        let mut rest = Vec::new();
+        let ended = stream.read_to_end(&mut rest);
+        assert!(ended.is_ok() || is_reset(&ended), "{request}: {ended:?}");
+    }
+}
+
+fn is_reset(ended: &std::io::Result<usize>) -> bool {
+    ended
+        .as_ref()
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
 }
 
 /// A request whose client leaves ends like every other: it is counted, and no longer under way.

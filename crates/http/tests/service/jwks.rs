@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use singlet_http::auth::{FetchedKeys, JwksTiming, KeyRoute};
 use singlet_http::{Limits, Server, TlsFiles};
 
 use crate::callers::{refused, with_token};
+use crate::client::{connect, send};
 use crate::running::{Options, Running, now, start};
 use crate::signing::{RsaKey, published_es256, sign_es256};
 
@@ -22,6 +23,8 @@ struct Issuer {
     address: String,
     answer: Arc<Mutex<String>>,
     asked: Arc<AtomicUsize>,
+    /// Whether connections stay open behind an answer.
+    keeps_open: Arc<AtomicBool>,
 }
 
 impl Issuer {
@@ -31,9 +34,11 @@ impl Issuer {
             address: format!("http://{}/keys?v=1", listener.local_addr().unwrap()),
             answer: Arc::default(),
             asked: Arc::default(),
+            keeps_open: Arc::default(),
         };
         let own = issuer.clone();
         std::thread::spawn(move || {
+            let mut open = Vec::new();
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let mut head = [0; 1024];
@@ -42,6 +47,9 @@ impl Issuer {
                 own.asked.fetch_add(1, Ordering::SeqCst);
                 let answer = own.answer.lock().unwrap().clone();
                 let _ = stream.write_all(answer.as_bytes());
+                if own.keeps_open.load(Ordering::SeqCst) {
+                    open.push(stream);
+                }
             }
         });
         issuer
@@ -148,6 +156,51 @@ fn tokens_of_unknown_keys_do_not_make_the_service_ask_and_ask() {
         assert_eq!(asks(&running, &unknown), refused());
     }
     assert_eq!(issuer.asked(), 1);
+}
+
+/// Who leaves before the keys are there has had them asked for all the same, and nobody else has within the pause.
+#[test]
+fn clients_that_leave_do_not_make_the_service_ask_and_ask() {
+    const CLIENTS: usize = 6;
+    let issuer = Issuer::start();
+    let key = RsaKey::numbered(1, "one");
+    issuer.publishes(&[key.published()]);
+    let running = issuer.serve(JwksTiming {
+        fetch_time_max: Duration::from_secs(60),
+        ..only_on_demand(Duration::ZERO)
+    });
+    // The answer begins and does not end.
+    issuer.keeps_open.store(true, Ordering::SeqCst);
+    *issuer.answer.lock().unwrap() = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{".to_owned();
+    let unknown = RsaKey::numbered(2, "two").sign(&claims());
+    let asking = format!("GET /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {unknown}\r\n\r\n");
+    for _ in 0..CLIENTS {
+        let mut stream = connect(running.address);
+        stream.write_all(asking.as_bytes()).unwrap();
+        // The request for the figures is under way itself.
+        wait_until(|| issuer.asked() >= 2 && requests_under_way(&running) == 2);
+        // Time enough to ask once more.
+        std::thread::sleep(Duration::from_millis(100));
+        drop(stream);
+        wait_until(|| requests_under_way(&running) == 1);
+    }
+    assert_eq!(issuer.asked(), 2);
+    assert_eq!(asks(&running, &key.sign(&claims())).0, 200);
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn requests_under_way(running: &Running) -> usize {
+    let figures = send(running.address, "GET", "/metrics", &[], b"").text();
+    let mut figures = figures.lines();
+    let figure = figures.find_map(|line| line.strip_prefix("singlet_requests_in_flight"));
+    figure.unwrap().trim().parse().unwrap()
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! More than the service takes on at once: refused at once, and nothing is left behind.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
 use singlet_http::Limits;
 
-use crate::client::{Reply, connect, parse, send};
+use crate::client::{connect, next_answer, parse, send};
 use crate::running::{Options, Running, start};
 
 /// Bytes that one large request or answer of these tests has; two do not fit.
@@ -51,20 +50,6 @@ fn making(running: &Running, body: &str) -> (String, String) {
     (head, body.to_owned())
 }
 
-/// One answer of a connection that stays open.
-fn next_answer(stream: &mut TcpStream) -> Reply {
-    let mut bytes = Vec::new();
-    loop {
-        if let Some(reply) = parse(&bytes) {
-            return reply;
-        }
-        let mut some = [0; 65536];
-        let read = stream.read(&mut some).unwrap();
-        assert!(read > 0, "no answer: {}", String::from_utf8_lossy(&bytes));
-        bytes.extend_from_slice(&some[..read]);
-    }
-}
-
 #[test]
 fn a_body_that_does_not_fit_beside_others_is_refused_and_small_ones_are_not() {
     let running = notes(Limits {
@@ -88,9 +73,24 @@ fn a_body_that_does_not_fit_beside_others_is_refused_and_small_ones_are_not() {
     let (head, small) = making(&running, r#"{"id": "small"}"#);
     second.write_all((head + &small).as_bytes()).unwrap();
     assert_eq!(next_answer(&mut second).status, 201);
+    let (head, _) = making(&running, &large_note("third"));
+    let mut waiting = connect(running.address);
+    let head = head.replace("host: x", "host: x\r\nexpect: 100-continue");
+    waiting.write_all(head.as_bytes()).unwrap();
+    assert_eq!(next_answer(&mut waiting).status, 503);
+    // Nothing of the body was sent, and what comes next is no part of it.
+    let (head, small) = making(&running, r#"{"id": "lost"}"#);
+    let _ = waiting.write_all((head + &small).as_bytes());
+    let ended = waiting.read(&mut [0; 1]);
+    assert!(
+        ended
+            .as_ref()
+            .map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |bytes| *bytes == 0),
+        "{ended:?}"
+    );
     let refusals = send(running.address, "GET", "/metrics", &[], b"").text();
     let counted = refusals.lines().find(|line| line.contains("problem=\"overloaded\""));
-    assert!(counted.is_some_and(|line| line.ends_with(" 1")), "{refusals}");
+    assert!(counted.is_some_and(|line| line.ends_with(" 2")), "{refusals}");
 
     first.write_all(&body.as_bytes()[LARGE_BYTES / 2..]).unwrap();
     assert_eq!(next_answer(&mut first).status, 201);
