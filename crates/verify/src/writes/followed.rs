@@ -362,7 +362,7 @@ entities:
     key: {PK: \"CART#{id}\", SK: \"CART\"}
   Line:
     attributes: {id: string 1..9, no: int 0..9, amount: int -9..9}
-    key: {PK: \"LINES#{id}\", SK: \"{no}\"}
+    key: {PK: \"LINES#{id}\", SK: \"N#{no}\"}
 writes:
   create: {allow: true, do: [{create: Cart, take: [id]}]}
   delete: {args: {id: Cart.id}, allow: true, do: [{delete: Cart(args.id)}]}
