@@ -174,7 +174,9 @@ impl<'a> Context<'a> {
     /// How long the text is that the model itself makes for a part of a key: it is computed, or has a default, and no write sets or takes it.
     pub fn made_length(&self, entity: &Entity, part: &KeyPart) -> Option<TextLength> {
         let source = self.model.source_of(entity);
-let attribute = source.attribute(part.root_attribute())?; let made = attribute.is.as_ref().or(attribute.default.as_ref())?; (!self.given.contains(&(source.id, part.root_attribute()))).then(|| TextLength::of(made))
+        let attribute = source.attribute(part.root_attribute())?;
+        let made = attribute.is.as_ref().or(attribute.default.as_ref())?;
+        (!self.given.contains(&(source.id, part.root_attribute()))).then(|| TextLength::of(made))
     }
 
     /// Every template of every key, each place once, with the path that it stands on and whether it is of the sort key.

@@ -252,11 +252,14 @@ impl ShapeCheck<'_> {
 
     /// The same in a list: what is left becomes the next element.
     fn cut_element(&mut self, elements: &[Node], whole: Span) -> bool {
-        let cut = elements.iter().zip(elements.iter().skip(1)).find_map(|(element, next)| {
-            let (text, rest) = (element.text()?, next.text()?);
-            let is_cut = |text: &Text| text.is_plain() && unbalanced(&text.text);
-            (is_cut(text) && is_cut(rest)).then_some((text, rest.span))
-        });
+        let cut = elements
+            .iter()
+            .zip(elements.iter().skip(1))
+            .find_map(|(element, next)| {
+                let (text, rest) = (element.text()?, next.text()?);
+                let is_cut = |text: &Text| text.is_plain() && unbalanced(&text.text);
+                (is_cut(text) && is_cut(rest)).then_some((text, rest.span))
+            });
         let Some((text, rest)) = cut else {
             return false;
         };

@@ -425,7 +425,8 @@ impl States {
             lapses.any(|lapse| during.contains(&lapse.from) && !during.contains(&lapse.to))
         };
         let held = self.holding.iter().filter(|(during, _)| ends(during));
-        held.flat_map(|(_, held)| held.iter().map(|(name, _)| name.as_str())).collect()
+        held.flat_map(|(_, held)| held.iter().map(|(name, _)| name.as_str()))
+            .collect()
     }
 }
 

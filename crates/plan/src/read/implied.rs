@@ -122,7 +122,11 @@ fn was_so_when_stored(
         return true;
     }
     let states = source.states.as_ref().filter(|states| names == [states.of.as_str()]);
-    states.is_some_and(|states| lapses_meant(states, conjuncts).into_iter().all(|lapse| was(states, lapse)))
+    states.is_some_and(|states| {
+        lapses_meant(states, conjuncts)
+            .into_iter()
+            .all(|lapse| was(states, lapse))
+    })
 }
 
 /// The lapses by which a row may be in a state that the conjuncts mean, one after another.

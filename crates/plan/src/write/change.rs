@@ -217,7 +217,13 @@ impl<'a> Change<'a> {
         };
         // Under one template whose parts stay, an entry may come, go or change, but not move.
         let comes = conditions().any(|name| self.touched.contains(name));
-let may_move = parts().any(|part| self.touched.contains(part.root_attribute())) || (comes && choices.len() > 1); let moves = parts().any(|part| self.changed.contains(part.root_attribute()) && part.function.is_none()); let certain = if moves {2 } else {u64::from(carries(projection, &self.changed)) };
+        let may_move = parts().any(|part| self.touched.contains(part.root_attribute())) || (comes && choices.len() > 1);
+        let moves = parts().any(|part| self.changed.contains(part.root_attribute()) && part.function.is_none());
+        let certain = if moves {
+            2
+        } else {
+            u64::from(carries(projection, &self.changed))
+        };
         let possible = if may_move {
             2
         } else {

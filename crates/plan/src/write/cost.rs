@@ -221,7 +221,10 @@ impl<'a> WriteCosts<'a> {
 
     /// What it takes at most to store the states of a step's row that have lapsed, one after another.
     fn lapsed(&self, rows: &Rows<'a>, turn: &Turn<'a>) -> Option<u64> {
-        let is_changed = matches!(turn.step.kind, StepKind::Update(_) | StepKind::Delete(_) | StepKind::Upsert(_));
+        let is_changed = matches!(
+            turn.step.kind,
+            StepKind::Update(_) | StepKind::Delete(_) | StepKind::Upsert(_)
+        );
         let entity = turn.step.entity().and_then(|id| self.model.entity(id));
         let followed = entity.filter(|entity| self.model.is_followed(entity.id) && entity.history.is_none());
         let lapsing = followed.and_then(|entity| Some((entity, entity.states.as_ref()?)));
@@ -230,7 +233,11 @@ impl<'a> WriteCosts<'a> {
         };
         let written = rows.lapse_of(entity, states);
         let count: u64 = written.iter().map(|row| row.rows.1).sum();
-        let entries: u64 = written.iter().flat_map(|row| &row.entries).map(|entry| entry.units.1).sum();
+        let entries: u64 = written
+            .iter()
+            .flat_map(|row| &row.entries)
+            .map(|entry| entry.units.1)
+            .sum();
         let each = count * factor_of(Some(count)) + entries;
         turn.most()?.checked_mul(each)?.checked_mul(states.lapses.len() as u64)
     }

@@ -117,7 +117,12 @@ impl<'a> Rows<'a> {
     }
 
     /// The entries in indexes of which the entity says nothing, and which have its rows all the same: those over the table's own keys.
-    fn unsaid_entries(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> impl Iterator<Item = EntryCost<'a>> {
+    fn unsaid_entries(
+        &self,
+        entity: &'a Entity,
+        change: &Change<'a>,
+        rows: Units,
+    ) -> impl Iterator<Item = EntryCost<'a>> {
         let is_said = |id| entity.entry(id).is_some_and(|entry| !entry.choices().is_empty());
         let indexes = self.model.table.indexes_of_all_items();
         let unsaid = indexes.filter(move |(id, _)| !is_said(*id));
