@@ -117,22 +117,20 @@ impl<'a> Rows<'a> {
     }
 
     /// The entries in indexes of which the entity says nothing, and which have its rows all the same: those over the table's own keys.
-    fn unsaid_entries(
-        &self,
-        entity: &'a Entity,
-        change: &Change<'a>,
-        rows: Units,
-    ) -> impl Iterator<Item = EntryCost<'a>> {
+    fn unsaid_entries(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Vec<EntryCost<'a>> {
         let is_said = |id| entity.entry(id).is_some_and(|entry| !entry.choices().is_empty());
         let indexes = self.model.table.indexes_of_all_items();
-        let unsaid = indexes.filter(move |(id, _)| !is_said(*id));
-        let units = unsaid.map(|(_, index)| (index, change.entry_units_of_whole(&index.projection)));
-        let entries = units.map(move |(index, units)| EntryCost {
-            index: &index.name,
-            units: (rows.0.min(1) * units.0, units.1),
-            over_expired: (rows.0.min(1) * units.0, units.1),
+        let unsaid = indexes.filter(|(id, _)| !is_said(*id));
+        let entries = unsaid.map(|(_, index)| {
+            let (least, most) = change.entry_units_of_whole(&index.projection);
+            let units = (rows.0.min(1) * least, rows.1.min(1) * most);
+            EntryCost {
+                index: &index.name,
+                units,
+                over_expired: units,
+            }
         });
-        entries.collect::<Vec<_>>().into_iter()
+        entries.collect()
     }
 
     /// A row that may move to another key: it is then removed and put, and so are its index entries.
