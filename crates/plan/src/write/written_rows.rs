@@ -118,7 +118,7 @@ impl<'a> Rows<'a> {
 
     /// The entries in indexes of which the entity says nothing, and which have its rows all the same: those over the table's own keys.
     fn unsaid_entries(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Vec<EntryCost<'a>> {
-        let is_said = |id| entity.entry(id).is_some_and(|entry| !entry.choices().is_empty());
+        let is_said = |id| entity.index_entry(id).is_some_and(|entry| !entry.key_choices().is_empty());
         let indexes = self.model.table.indexes_of_all_items();
         let unsaid = indexes.filter(|(id, _)| !is_said(*id));
         let entries = unsaid.map(|(_, index)| {
@@ -157,7 +157,7 @@ impl<'a> Rows<'a> {
     /// What stores a state that has lapsed, in a write before that of a step.
     pub fn lapse_of(&self, entity: &'a Entity, states: &'a States) -> Vec<Row<'a>> {
         let names = states.held_until_lapse().into_iter().chain([states.of.as_str()]);
-        let change = Change::following(entity, names, false);
+        let change = Change::following_change(entity, names, false);
         let mut rows = self.row_and_mirrors(entity, &change, false);
         rows.extend(self.copies(entity, &change, 0));
         rows
