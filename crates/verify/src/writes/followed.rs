@@ -381,8 +381,11 @@ writes:
     do: [{for: {l: {find: Line, where: id == row.id, order: no}}, update: l, add: {amount: 3}}]
 ";
 
+    /// When, in seconds; the write; its numbers.
+    type NumberedOp<'a> = (i64, &'a str, &'a [(&'a str, i64)]);
+
     /// Operations at these seconds, each with followers at rest before and after it.
-    async fn at_rest_after_each(ops: &[(i64, &str, &[(&str, i64)])]) -> FollowedSequence {
+    async fn at_rest_after_each(ops: &[NumberedOp<'_>]) -> FollowedSequence {
         let store = Arc::new(EmbeddedStore::memory().unwrap());
         let opened = FollowedSequence::open(CARTS, store, BenchGiven::default()).await;
         let mut sequence = opened.unwrap();

@@ -375,7 +375,7 @@ impl Oracle {
         let Ok(args) = super::request::filled_arguments(frame) else {
             return false;
         };
-        let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.from_beginning());
+        let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.at_beginning());
         let frame = OracleFrame {
             lenient: true,
             maker: &maker,
