@@ -138,7 +138,7 @@ async fn run(
     failures: &mut usize,
 ) {
     if let Err(what) = sequence_cases(text, given, draw, &memory, tally).await {
-        failed(name, &what, failures);
+        failed(name, &what.to_string(), failures);
     }
 }
 
