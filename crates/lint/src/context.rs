@@ -9,13 +9,14 @@ use singlet_model::model::{
     Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, KeyType, Let, LetValue, NamedStep, Read, Selection,
     Step, StepKind, Write,
 };
-use singlet_model::types::{EntityId, Type};
+use singlet_model::types::EntityId;
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath};
 use singlet_plan::by_hand::{self, ByHand};
 use singlet_plan::trial::{self, TRIALS_STEPS_MAX, Trial};
 
 use crate::answers::Answered;
+use crate::text_length::TextLength;
 use crate::traffic::Traffic;
 use singlet_plan::cost::Sizes;
 use singlet_plan::read::{ReadPlan, plan_read};
@@ -170,21 +171,12 @@ impl<'a> Context<'a> {
         self.model.source_of(entity).attribute(part.root_attribute())
     }
 
-    /// Whether only the model itself fills an attribute: it is computed, or has a default, by a function that always gives
-    /// some text, and no write sets or takes it.
-    pub fn is_made(&self, entity: &Entity, part: &KeyPart) -> bool {
+    /// How long the text is that the model itself makes for a part of a key: it is computed, or has a default, and no write sets or takes it.
+    pub fn made_length(&self, entity: &Entity, part: &KeyPart) -> Option<TextLength> {
         let source = self.model.source_of(entity);
-        let attribute = source.attribute(part.root_attribute());
-        let made = attribute
-            .and_then(|attribute| attribute.is.as_ref().or(attribute.default.as_ref()))
-            .is_some_and(|expr| {
-                let text = |arg: &Expr| {
-                    arg.ty.is_instant() || arg.ty.is_number() || matches!(arg.ty, Type::Date | Type::Month)
-                };
-                let of_string = matches!(&expr.kind, ExprKind::Call(FunctionId::String, args) if args.iter().all(text));
-                expr.is_generated() || of_string
-            });
-        made && !self.given.contains(&(source.id, part.root_attribute()))
+        let attribute = source.attribute(part.root_attribute())?;
+        let made = attribute.is.as_ref().or(attribute.default.as_ref())?;
+        (!self.given.contains(&(source.id, part.root_attribute()))).then(|| TextLength::of(made))
     }
 
     /// Every template of every key, each place once, with the path that it stands on and whether it is of the sort key.

@@ -16,6 +16,7 @@ mod prices;
 mod rules;
 mod steps;
 mod store_kinds;
+mod text_length;
 mod traffic;
 
 pub use context::{Context, Findings};

@@ -254,7 +254,11 @@ pub fn nearest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     if word.len() > NEAREST_BYTES_MAX {
         return None;
     }
-    let allowed = (word.chars().count() / 3).clamp(1, 3);
+    // Any two names of one letter are one mistake apart: of such a word only another case can be meant.
+    let allowed = match word.chars().count() {
+        0 | 1 => 0,
+        count => (count / 3).clamp(1, 3),
+    };
     let chars: Vec<char> = word.chars().collect();
     let folded: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
     let mut rows = DistanceRows::default();

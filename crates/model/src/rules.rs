@@ -440,4 +440,15 @@ priority: {type: Priority, fill: 'due == absent ? \"low\" : \"high\"'}
 ```
 
 Way out: the message names the word; a constant always works."
+
+FOLLOWS_A_LAPSE "M034" "follows-a-lapse" Error "What is stored would not follow when a state lapses.
+
+A state that lapses ends at its instant for every reader, and nobody writes the row then. A computed attribute (`is`) is stored, and a unique value has a guard that is stored: both would say what was, until the row happens to be written again. That holds for the state, unless it is compared with states that none lapses from or to, and for what `while` sets until it lapses.
+
+```yaml
+states: {of: state, start: free, moves: {hold: free -> held}, lapse: {held: \"free at heldUntil\"}}
+unique: {oneHold: 'state == \"held\" ? holder : absent'}   # would stay taken
+```
+
+Way out: compute it where it is read, or store the instant alone; make the unique value a row of its own, which `expires` when the state lapses."
 }

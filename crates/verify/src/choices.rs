@@ -20,7 +20,7 @@ pub(crate) struct Choices {
 
 impl Choices {
     /// This way through the choices again, from its beginning.
-    pub(crate) fn from_beginning(&self) -> Self {
+    pub(crate) fn at_beginning(&self) -> Self {
         Choices {
             script: self.script.clone(),
             numbers: self.numbers.clone(),
@@ -62,7 +62,7 @@ impl Choices {
     pub(crate) fn with_numbers(&self, numbers: Vec<u64>) -> Self {
         Choices {
             numbers: Some(numbers),
-            ..self.from_beginning()
+            ..self.at_beginning()
         }
     }
 

@@ -146,8 +146,7 @@ fn tried(text: &str, mutant: &Mutant, seed: u64) -> Option<String> {
             let mut model = model_of(text);
             mutant.change_model(&mut model);
             let store = mutant.change_store(&model, memory());
-            let made = Subject::make_table(&model, store.as_ref()).await;
-            made?;
+            Subject::make_table(&model, store.as_ref()).await?;
             let subject = Subject::with_engine(store, |store| {
                 let mut engine = Engine::open(Arc::new(model), store, settings(), [7; 32]);
                 engine.change_plans(&mut mutant.change_plans());

@@ -154,6 +154,11 @@ fn a_raffle_that_leaves_much_open_means_what_it_does() {
     other_design("raffle.yaml");
 }
 
+#[test]
+fn shelves_whose_states_lapse_under_conditions_mean_what_they_do() {
+    other_design("shelves.yaml");
+}
+
 /// `SINGLET_UPDATE=1` writes what is found anew.
 #[test]
 fn every_wrong_condition_is_found_with_few_rows() {

@@ -32,6 +32,9 @@ pub(super) fn checked_tokens(text: &Text) -> Result<Vec<ScannedToken>, Box<Diagn
     Ok(tokens)
 }
 
+/// `get: Task?` has the `?` at the entity, an expression after the key.
+const OPTIONAL_ROW: &str = "a row that may be missing has the `?` after its key: `Task(args.id)?`";
+
 /// What an open bracket holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
@@ -338,9 +341,18 @@ impl<'a> SyntaxWalk<'a> {
             None => Ok(()),
             Some(question) => {
                 let message = "`?` has no `:`".to_owned();
-                self.refuse(&rules::UNEXPECTED, question, message, "write `test ? then : otherwise`")
+                let help = match self.is_key_after(question.end) {
+                    true => OPTIONAL_ROW,
+                    false => "write `test ? then : otherwise`",
+                };
+                self.refuse(&rules::UNEXPECTED, question, message, help)
             }
         }
+    }
+
+    /// Whether `(` stands at once after `?`, as in `Task?(args.id)`.
+    fn is_key_after(&self, end: usize) -> bool {
+        self.text.text.get(end..).is_some_and(|rest| rest.starts_with('('))
     }
 
     fn comma(&mut self, token: ScannedToken) -> Step {
@@ -352,8 +364,12 @@ impl<'a> SyntaxWalk<'a> {
         };
         match frame.holds {
             Holds::Group | Holds::Index => {
+                let after_question = frame.question.is_some_and(|question| question.end == frame.open.start);
                 let message = format!("`,` stands within `{}`", self.word_of_open());
-                Err(self.mistake(&rules::UNEXPECTED, token, message))
+                match after_question {
+                    true => self.refuse(&rules::UNEXPECTED, token, message, OPTIONAL_ROW),
+                    false => Err(self.mistake(&rules::UNEXPECTED, token, message)),
+                }
             }
             _ => {
                 frame.colon = false;

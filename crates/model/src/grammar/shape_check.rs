@@ -135,6 +135,9 @@ impl ShapeCheck<'_> {
                 .push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             return;
         };
+        if self.cut_element(elements, node.span()) {
+            return;
+        }
         for element in elements {
             if let Some(text) = element.text()
                 && is_null(text)
@@ -243,14 +246,35 @@ impl ShapeCheck<'_> {
         let Some((text, next)) = cut else {
             return false;
         };
+        self.report_cut(text, (next.key.span, "the rest became a key of its own"), whole);
+        true
+    }
+
+    /// The same in a list: what is left becomes the next element.
+    fn cut_element(&mut self, elements: &[Node], whole: Span) -> bool {
+        let cut = elements
+            .iter()
+            .zip(elements.iter().skip(1))
+            .find_map(|(element, next)| {
+                let (text, rest) = (element.text()?, next.text()?);
+                let is_cut = |text: &Text| text.is_plain() && unbalanced(&text.text);
+                (is_cut(text) && is_cut(rest)).then_some((text, rest.span))
+            });
+        let Some((text, rest)) = cut else {
+            return false;
+        };
+        self.report_cut(text, (rest, "the rest became an element of its own"), whole);
+        true
+    }
+
+    fn report_cut(&mut self, text: &Text, (rest, note): (Span, &str), whole: Span) {
         let message = format!("YAML cut this expression here: `{}`", text.text);
         self.out.push(
             Diagnostic::new(&rules::CUT_EXPRESSION, text.span, message)
-                .note(next.key.span, "the rest became a key of its own")
+                .note(rest, note)
                 .help("put the whole expression in quotes"),
         );
         self.unreadable.push(whole);
-        true
     }
 }
 

@@ -58,31 +58,13 @@ impl Entity {
         self.attributes.attribute_named(name)
     }
 
-    /// Whether an attribute becomes another one when a state lapses: the state, what holds only during it, and what is computed of them.
+    /// Whether an attribute becomes another one when a state lapses: the state, and what holds only during it. Nothing that is computed is.
     pub fn is_changed_by_lapse(&self, name: &str) -> bool {
         let Some(states) = self.states.as_ref().filter(|states| !states.lapses.is_empty()) else {
             return false;
         };
-        let ends = |during: &[String]| {
-            let mut lapses = states.lapses.iter();
-            lapses.any(|lapse| during.contains(&lapse.from) && !during.contains(&lapse.to))
-        };
-        let held = states.holding.iter().filter(|(during, _)| ends(during));
-        let held = held.flat_map(|(_, held)| held.iter().map(|(name, _)| name.as_str()));
-        let mut changed: Vec<&str> = held.chain([states.of.as_str()]).collect();
-        let is_computed = |attribute: &&Attribute| attribute.is.is_some();
-        if self.attribute(name).filter(is_computed).is_some() {
-            // One may build on another, so that they are looked at as often as there are some.
-            for _ in self.attributes.iter().filter(is_computed) {
-                for attribute in &self.attributes {
-                    let is_of_changed = |is: &Expr| changed.iter().any(|name| is.mentions_attribute(name));
-                    if attribute.is.as_ref().is_some_and(is_of_changed) && !changed.contains(&attribute.name.as_str()) {
-                        changed.push(&attribute.name);
-                    }
-                }
-            }
-        }
-        changed.contains(&name)
+        let held = states.held_until_lapse();
+        states.of == name || held.into_iter().any(|held| held == name)
     }
 
     /// What it says of an index.
@@ -433,6 +415,19 @@ pub struct States {
     pub lapses: Vec<Lapse>,
     /// Where it stands.
     pub span: Span,
+}
+
+impl States {
+    /// The attributes that hold only until a state lapses.
+    pub fn held_until_lapse(&self) -> Vec<&str> {
+        let ends = |during: &[String]| {
+            let mut lapses = self.lapses.iter();
+            lapses.any(|lapse| during.contains(&lapse.from) && !during.contains(&lapse.to))
+        };
+        let held = self.holding.iter().filter(|(during, _)| ends(during));
+        held.flat_map(|(_, held)| held.iter().map(|(name, _)| name.as_str()))
+            .collect()
+    }
 }
 
 /// Some states, and the attributes that hold while in one of them.

@@ -39,6 +39,15 @@ pub struct Table {
     pub spans: TableSpans,
 }
 
+impl Table {
+    /// The indexes over the table's own keys: every item is in them, those too that the model itself keeps.
+    pub fn indexes_of_all_items(&self) -> impl Iterator<Item = (IndexId, &Index)> {
+        let is_key = |attribute: &KeyAttribute| self.key.iter().any(|own| own.name == attribute.name);
+        let numbered = (0..).map(IndexId).zip(&self.indexes);
+        numbered.filter(move |(_, index)| index.key().all(is_key))
+    }
+}
+
 /// Where the fields of a table stand, as far as they are said.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableSpans {

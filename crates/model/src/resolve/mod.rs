@@ -6,7 +6,7 @@
 //! 2. [`types`]: named types, and the type of every attribute; [`callers`], whose claims have types.
 //! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred; which are [`personal`].
 //! 4. [`keys`]: templates of the primary key and of index entries.
-//! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors; [`cycles`]; what DynamoDB takes ([`limits`]).
+//! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors; [`cycles`]; [`lapses`]; what DynamoDB takes ([`limits`]).
 //!    What was there before: [`past`].
 //! 6. [`tallies`], [`reads`], [`writes`] with [`steps`], [`webhooks`].
 //! 7. [`routes`]: no two requests with one meaning. Estimates and acceptances.
@@ -23,6 +23,7 @@ mod kept_copies;
 mod key_forms;
 mod key_names;
 mod keys;
+mod lapses;
 mod limits;
 mod named_rows;
 mod new_values;
@@ -127,6 +128,7 @@ pub(crate) fn resolve_file(root: &Node, out: &mut Diagnostics) -> Model {
     routes::check_routes(&reads, &writes, resolver.out);
     named_rows::check_named_rows((&entities, &steps), (&reads, &writes), resolver.out);
     chosen_keys::check_chosen_keys((&entities, &steps), (&reads, &writes), resolver.out);
+    lapses::check_lapses(&entities, resolver.out);
     new_values::check_new_values((&entities, &steps), (&reads, &writes), resolver.out);
     writes.extend(resolver.kept_copies(&entities, &steps, &mut types));
     let Resolver {

@@ -106,15 +106,26 @@ fn tested_for_presence(condition: &Expr) -> Option<String> {
 /// Whether a condition that holds of the rows that the conjuncts mean, as they are seen, held when they were stored: it is about
 /// nothing that time changes, or about the state alone, and holds of all that lapse to one that is meant.
 fn held_when_stored(condition: &Expr, source: &Entity, conjuncts: &[&Expr]) -> bool {
+    let was = |states: &States, lapse: &Lapse| holds_in_state(condition, states, &lapse.from) == Some(true);
+    was_so_when_stored(condition, source, conjuncts, was)
+}
+
+/// Whether what is known of a condition now was so when the rows were stored, whichever lapses there were.
+fn was_so_when_stored(
+    condition: &Expr,
+    source: &Entity,
+    conjuncts: &[&Expr],
+    was: impl Fn(&States, &Lapse) -> bool,
+) -> bool {
     let names = condition.attributes();
     if !names.iter().any(|name| time_changes(source, name)) {
         return true;
     }
     let states = source.states.as_ref().filter(|states| names == [states.of.as_str()]);
     states.is_some_and(|states| {
-        let lapses = lapses_meant(states, conjuncts);
-        let held = |lapse: &&Lapse| holds_in_state(condition, states, &lapse.from) == Some(true);
-        lapses.iter().all(held)
+        lapses_meant(states, conjuncts)
+            .into_iter()
+            .all(|lapse| was(states, lapse))
     })
 }
 
@@ -156,12 +167,19 @@ fn holds_in_state(condition: &Expr, states: &States, state: &str) -> Option<bool
     }
 }
 
-/// Whether a condition is false of every row that the conjuncts mean: one of them says the contrary of a part of it.
+/// Whether a condition was false of every row that the conjuncts mean when it was stored: one of them says the contrary of a part of it,
+/// which time does not change, or which is false of all states too that lapse to one that is meant.
 fn excludes(when: &Expr, source: &Entity, conjuncts: &[&Expr]) -> bool {
     when.conjuncts().into_iter().any(|part| {
-        let changes = part.attributes().iter().any(|name| time_changes(source, name));
-        !changes && conjuncts.iter().any(|conjunct| is_contrary(part, conjunct))
+        let is_said = || conjuncts.iter().any(|conjunct| is_contrary(part, conjunct));
+        failed_when_stored(part, source, conjuncts) && is_said()
     })
+}
+
+/// Whether a condition that is false of the rows that the conjuncts mean, as they are seen, was false when they were stored.
+fn failed_when_stored(condition: &Expr, source: &Entity, conjuncts: &[&Expr]) -> bool {
+    let was = |states: &States, lapse: &Lapse| holds_in_state(condition, states, &lapse.from) == Some(false);
+    was_so_when_stored(condition, source, conjuncts, was)
 }
 
 fn is_contrary(condition: &Expr, conjunct: &Expr) -> bool {

@@ -219,19 +219,28 @@ impl<'a> Change<'a> {
         let comes = conditions().any(|name| self.touched.contains(name));
         let may_move = parts().any(|part| self.touched.contains(part.root_attribute())) || (comes && choices.len() > 1);
         let moves = parts().any(|part| self.changed.contains(part.root_attribute()) && part.function.is_none());
-        let carries = |names: &HashSet<&str>| match projection {
-            Projection::All => !names.is_empty(),
-            Projection::Keys => false,
-            Projection::Include(included) => included.iter().any(|name| names.contains(name.as_str())),
+        let certain = if moves {
+            2
+        } else {
+            u64::from(carries(projection, &self.changed))
         };
-        let certain = if moves { 2 } else { u64::from(carries(&self.changed)) };
         let possible = if may_move {
             2
         } else {
-            u64::from(comes || carries(&self.touched))
+            u64::from(comes || carries(projection, &self.touched))
         };
         let certain = if self.is_upsert() { certain.min(1) } else { certain };
         (least * certain, most * possible.max(u64::from(self.is_upsert())))
+    }
+
+    /// What an entry costs in an index that has every item under the table's own keys: made or removed 1, changed 1.
+    pub fn entry_units_of_whole(&self, projection: &Projection) -> Units {
+        if !self.is_update() && !self.is_upsert() {
+            return (1, 1);
+        }
+        let certain = u64::from(!self.is_upsert() && carries(projection, &self.changed));
+        let possible = u64::from(self.is_upsert() || carries(projection, &self.touched));
+        (certain, possible)
     }
 
     /// Whether the row is in an index: never, maybe, always.
@@ -292,5 +301,14 @@ impl<'a> Change<'a> {
             (None, Some(taken)) => (u64::from(taken.required), 1),
             (None, None) => (0, 0),
         }
+    }
+}
+
+/// Whether entries that carry so much show one of some attributes.
+fn carries(projection: &Projection, names: &HashSet<&str>) -> bool {
+    match projection {
+        Projection::All => !names.is_empty(),
+        Projection::Keys => false,
+        Projection::Include(included) => included.iter().any(|name| names.contains(name.as_str())),
     }
 }

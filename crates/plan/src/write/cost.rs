@@ -31,6 +31,9 @@ pub struct WriteCost {
     /// The same two where rows that have expired and were not removed yet stand where new ones are put: their index entries are
     /// replaced.
     pub over_expired: (u64, Option<u64>),
+    /// What may come before it, beyond the most: where something follows the changes of a row, a state of it that has lapsed is stored in a
+    /// write of its own.
+    pub lapsed: Option<u64>,
     /// The sum in words: `1 for `Task``, `0 to 1 in `GSI2``.
     pub terms: Vec<String>,
 }
@@ -148,6 +151,7 @@ impl<'a> WriteCosts<'a> {
             most: Some(0),
             over_expired: (0, Some(0)),
             ceiling: (!optional_record).then_some(0),
+            lapsed: turns.iter().map(|turn| self.lapsed(&rows, turn)).sum(),
             ..WriteCost::default()
         };
         let checked = if by_hand {
@@ -213,6 +217,29 @@ impl<'a> WriteCosts<'a> {
             times: (1, Some(1)),
         }));
         cost
+    }
+
+    /// What it takes at most to store the states of a step's row that have lapsed, one after another.
+    fn lapsed(&self, rows: &Rows<'a>, turn: &Turn<'a>) -> Option<u64> {
+        let is_changed = matches!(
+            turn.step.kind,
+            StepKind::Update(_) | StepKind::Delete(_) | StepKind::Upsert(_)
+        );
+        let entity = turn.step.entity().and_then(|id| self.model.entity(id));
+        let followed = entity.filter(|entity| self.model.is_followed(entity.id) && entity.history.is_none());
+        let lapsing = followed.and_then(|entity| Some((entity, entity.states.as_ref()?)));
+        let Some((entity, states)) = lapsing.filter(|_| is_changed) else {
+            return Some(0);
+        };
+        let written = rows.lapse_of(entity, states);
+        let count: u64 = written.iter().map(|row| row.rows.1).sum();
+        let entries: u64 = written
+            .iter()
+            .flat_map(|row| &row.entries)
+            .map(|entry| entry.units.1)
+            .sum();
+        let each = count * factor_of(Some(count)) + entries;
+        turn.most_times()?.checked_mul(each)?.checked_mul(states.lapses.len() as u64)
     }
 
     fn add(&self, cost: &mut WriteCost, turn: &Turn<'_>, rows: &[Row<'_>], factor: Units) {

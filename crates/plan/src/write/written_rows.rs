@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, History, Let, LetValue, Step, StepKind, Write};
+use singlet_model::model::{Entity, History, Let, LetValue, States, Step, StepKind, Write};
 use singlet_model::types::EntityId;
 
 use super::change::Change;
@@ -75,7 +75,7 @@ impl<'a> Rows<'a> {
             }
             None => self.row_and_mirrors(entity, &change, step.rekey),
         };
-        rows.extend(guards(entity, &change, step.rekey));
+        rows.extend(self.guards(entity, &change, step.rekey));
         if change.is_create() || change.is_upsert() {
             rows.extend(self.excluded(entity, step, &change));
             rows.extend(self.sources(entity, step, &change));
@@ -106,13 +106,31 @@ impl<'a> Rows<'a> {
                 over_expired,
             })
         });
-        let entries = entries.collect();
+        let unsaid = self.unsaid_entries(entity, change, rows);
+        let entries = entries.chain(unsaid).collect();
         Row {
             entity,
             what: "",
             rows,
             entries,
         }
+    }
+
+    /// The entries in indexes of which the entity says nothing, and which have its rows all the same: those over the table's own keys.
+    fn unsaid_entries(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Vec<EntryCost<'a>> {
+        let is_said = |id| entity.index_entry(id).is_some_and(|entry| !entry.key_choices().is_empty());
+        let indexes = self.model.table.indexes_of_all_items();
+        let unsaid = indexes.filter(|(id, _)| !is_said(*id));
+        let entries = unsaid.map(|(_, index)| {
+            let (least, most) = change.entry_units_of_whole(&index.projection);
+            let units = (rows.0.min(1) * least, rows.1.min(1) * most);
+            EntryCost {
+                index: &index.name,
+                units,
+                over_expired: units,
+            }
+        });
+        entries.collect()
     }
 
     /// A row that may move to another key: it is then removed and put, and so are its index entries.
@@ -126,12 +144,23 @@ impl<'a> Rows<'a> {
                 false => cost.units,
             };
         }
+        let unsaid = row.entries.iter_mut().skip(entity.index.len());
+        unsaid.for_each(|cost| (cost.units.1, cost.over_expired.1) = (2, 2));
         row
     }
 
     /// Whether rows of an entity expire: a mirror's do with those that it mirrors.
     fn expires(&self, entity: &Entity) -> bool {
         self.model.source_of(entity).expires.is_some()
+    }
+
+    /// What stores a state that has lapsed, in a write before that of a step.
+    pub fn lapse_of(&self, entity: &'a Entity, states: &'a States) -> Vec<Row<'a>> {
+        let names = states.held_until_lapse().into_iter().chain([states.of.as_str()]);
+        let change = Change::following_change(entity, names, false);
+        let mut rows = self.row_and_mirrors(entity, &change, false);
+        rows.extend(self.copies(entity, &change, 0));
+        rows
     }
 
     fn row_and_mirrors(&self, entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Vec<Row<'a>> {
@@ -180,7 +209,31 @@ impl<'a> Rows<'a> {
         }
         match history.tombstone {
             Some(_) => vec![self.row(entity, &next, (1, 1)), last],
-            None => vec![last, plain("the identity of", entity, (1, 1))],
+            None => vec![last, self.kept("the identity of", entity, (1, 1))],
+        }
+    }
+
+    /// Guards that are claimed, released, or renewed for a row that moves.
+    fn guards(&self, entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Option<Row<'a>> {
+        let each = entity.unique.iter().map(|guard| {
+            let (least, most) = change.guard_rows(guard);
+            (least, most.max(u64::from(rekey || change.is_upsert())))
+        });
+        let all = each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        (all.1 > 0).then(|| self.kept(GUARDS_OF, entity, all))
+    }
+
+    /// Rows that the model itself keeps and writes: they are in the indexes that have every item.
+    fn kept(&self, what: &'static str, entity: &'a Entity, rows: Units) -> Row<'a> {
+        let indexes = self.model.table.indexes_of_all_items();
+        let entries = indexes.map(|(_, index)| EntryCost {
+            index: &index.name,
+            units: rows,
+            over_expired: rows,
+        });
+        Row {
+            entries: entries.collect(),
+            ..plain(what, entity, rows)
         }
     }
 
@@ -308,23 +361,13 @@ impl<'a> Rows<'a> {
                 let (written, _) = follows.mirror_rows(mirror);
                 rows.push(self.moving(mirror, &follows, (0, written.1)));
             }
-            rows.extend(guards(holder, &follows, false));
+            rows.extend(self.guards(holder, &follows, false));
             if depth < COPIES_DEPTH_MAX {
                 rows.extend(self.copies(holder, &follows, depth + 1));
             }
         }
         rows
     }
-}
-
-/// Guards that are claimed, released, or renewed for a row that moves.
-fn guards<'a>(entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Option<Row<'a>> {
-    let each = entity.unique.iter().map(|guard| {
-        let (least, most) = change.guard_rows(guard);
-        (least, most.max(u64::from(rekey || change.is_upsert())))
-    });
-    let all = each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    (all.1 > 0).then(|| plain(GUARDS_OF, entity, all))
 }
 
 /// Rows without index entries, or whose entries stay.

@@ -159,7 +159,12 @@ impl CapacityRange {
         CapacityRange {
             // Whether a row that has expired stands where one is put is not looked at.
             least: if is_open { 0 } else { cost.over_expired.0 },
-            most: cost.over_expired.1,
+            // Whether a state has lapsed that is stored first is not looked at either.
+            most: cost
+                .over_expired
+                .1
+                .zip(cost.lapsed)
+                .map(|(most, lapsed)| most.saturating_add(lapsed)),
             may_have_record: write.idempotency.need == IdempotencyNeed::Optional,
             is_keyed: write.idempotency.key.is_some(),
         }

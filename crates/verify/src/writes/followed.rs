@@ -140,6 +140,10 @@ impl FollowedSequence {
             let (mut oracle, mut follows) = (self.sequence.oracle.clone(), self.follows.clone());
             let places = places_of(&self.sequence);
             let open = follows.come_to_rest(places, &mut oracle, self.now, &choices)?;
+            if follows.is_open {
+                self.is_open = true;
+                return Ok(());
+            }
             let mut made = Made::new(open);
             let mut same = self
                 .sequence
@@ -343,5 +347,92 @@ fn places_of(sequence: &WriteSequence) -> FollowSetting<'_> {
     FollowSetting {
         model: &sequence.judge,
         setting: sequence.engine.setting(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use singlet_item::Number;
+    use singlet_item::Value;
+    use singlet_runtime::{Caller, Precondition, WriteRequest};
+    use singlet_store_embedded::EmbeddedStore;
+
+    use super::*;
+
+    const CARTS: &str = "singlet: 1
+name: carts
+table: {name: carts, key: {partition: PK, sort: SK}, type: kind, ttl: ttl, stream: both_images}
+entities:
+  Cart:
+    attributes: {id: string 1..9}
+    key: {PK: \"CART#{id}\", SK: \"CART\"}
+  Line:
+    attributes: {id: string 1..9, no: int 0..9, amount: int -9..9}
+    key: {PK: \"LINES#{id}\", SK: \"N#{no}\"}
+writes:
+  create: {allow: true, do: [{create: Cart, take: [id]}]}
+  delete: {args: {id: Cart.id}, allow: true, do: [{delete: Cart(args.id)}]}
+  line: {args: {id: Cart.id, no: Line.no}, allow: true, do: [{upsert: \"Line(args.id, args.no)\", take: [amount]}]}
+  raise:
+    after: {delete: Cart, else: retry}
+    bulk: true
+    do: [{for: {l: {find: Line, where: id == row.id, order: no}}, update: l, add: {amount: 3}}]
+";
+
+    /// When, in seconds; the write; its numbers.
+    type NumberedOp<'a> = (i64, &'a str, &'a [(&'a str, i64)]);
+
+    /// Operations at these seconds, each with followers at rest before and after it.
+    async fn at_rest_after_each(ops: &[NumberedOp<'_>]) -> FollowedSequence {
+        let store = Arc::new(EmbeddedStore::memory().unwrap());
+        let opened = FollowedSequence::open(CARTS, store, BenchGiven::default()).await;
+        let mut sequence = opened.unwrap();
+        for (number, (seconds, write, numbers)) in (1..).zip(ops) {
+            let numbers = numbers.iter();
+            let mut args: Attributes = numbers
+                .map(|(name, number)| ((*name).to_owned(), Value::N(Number::from(*number))))
+                .collect();
+            args.insert("id".to_owned(), Value::S("a".to_owned()));
+            let request = WriteRequest {
+                args,
+                caller: Caller::with_id("ada"),
+                now: NOW + seconds * 1_000,
+                idempotency_key: None,
+                precondition: Precondition::Unsaid,
+            };
+            let write = (*write).to_owned();
+            let step = FollowedOp {
+                op: Op { number, write, request },
+                rests: true,
+                faults: number,
+            };
+            sequence.step(&step).await.unwrap();
+        }
+        sequence
+    }
+
+    /// The second row cannot be raised at first: what was done of the first is not done again at the next tries.
+    #[tokio::test]
+    async fn a_write_in_chunks_goes_on_where_its_last_try_was_refused() {
+        let sequence = at_rest_after_each(&[
+            (0, "line", &[("no", 1), ("amount", 1)]),
+            (0, "line", &[("no", 2), ("amount", 9)]),
+            (0, "create", &[]),
+            (1, "delete", &[]),
+            (3, "create", &[]),
+            (20, "line", &[("no", 2), ("amount", 2)]),
+            // More than a day later, as nobody would wait who asks over HTTP.
+            (200_000, "delete", &[]),
+        ])
+        .await;
+        assert!(!sequence.is_open());
+        assert!(sequence.follows.retried >= 2, "{}", sequence.follows.retried);
+        let amounts = sequence.sequence.oracle.rows.iter();
+        let amounts: Vec<i64> = amounts
+            .filter_map(|(_, row)| row.get("amount")?.as_number()?.to_i64())
+            .collect();
+        assert_eq!(amounts, [7, 8]);
     }
 }

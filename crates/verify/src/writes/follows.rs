@@ -32,6 +32,8 @@ type RowName = String;
 /// What happened to a row.
 #[derive(Clone, Debug)]
 pub(super) struct FollowedChange {
+    /// Tells it from all others, at every try.
+    number: u64,
     entity: EntityId,
     row_name: RowName,
     kind: ChangeKind,
@@ -58,6 +60,9 @@ pub(crate) struct FollowingWrites {
     waiting: BTreeMap<(String, RowName), Waiting>,
     /// How many refusals were tried again.
     pub retried: u64,
+    /// Whether a write in chunks went on where rows had appeared meanwhile: which of them have their turn is left open.
+    pub is_open: bool,
+    change_count: u64,
     run_count: u64,
 }
 
@@ -154,6 +159,7 @@ impl FollowSetting<'_> {
 
     fn change(&self, of: &Row, kind: ChangeKind, (row, before): (&Attributes, Option<&Attributes>)) -> FollowedChange {
         FollowedChange {
+            number: 0,
             entity: of.0,
             row_name: self.row_name(of),
             kind,
@@ -222,7 +228,9 @@ impl FollowingWrites {
         Ok(())
     }
 
-    fn queue(&mut self, change: FollowedChange) {
+    fn queue(&mut self, mut change: FollowedChange) {
+        self.change_count += 1;
+        change.number = self.change_count;
         let queue = self.queues.entry(change.row_name.clone()).or_default();
         queue.push_back((change, 0));
     }
@@ -505,12 +513,14 @@ impl FollowingWrites {
             args,
             caller: Caller::anonymous(),
             now,
-            idempotency_key: Some(format!("change {}", self.run_count)),
+            // A write in chunks goes on where its last try was refused.
+            idempotency_key: Some(format!("change {}", change.number)),
             precondition: Precondition::Unsaid,
         };
         let number = RUN_NUMBERS + self.run_count;
         let meant = oracle.meant_after((places.model, places.setting), write, (&request, &words), number);
         let runs = self.runs.entry(write.name.clone()).or_default();
+        self.is_open |= meant.outcome == ExpectedOutcome::Open;
         let ended = match &meant.outcome {
             ExpectedOutcome::Done { .. } => {
                 runs.0 += 1;

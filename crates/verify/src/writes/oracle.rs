@@ -13,7 +13,7 @@ use singlet_model::types::EntityId;
 use singlet_runtime::{Attributes, Refused, Scope, Setting, WriteRequest};
 
 use super::mends::Trace;
-use super::request::{RecordedAnswer, RequestId, kept_until};
+use super::request::{RecordedAnswer, RequestId, progress_kept_until};
 use super::steps::{OperationSteps, same_item_refusal};
 use super::world::{self, Row};
 use crate::choices::Choices;
@@ -375,7 +375,7 @@ impl Oracle {
         let Ok(args) = super::request::filled_arguments(frame) else {
             return false;
         };
-        let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.from_beginning());
+        let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.at_beginning());
         let frame = OracleFrame {
             lenient: true,
             maker: &maker,
@@ -460,7 +460,7 @@ impl Oracle {
                     bound: operation.bound,
                     seen: BTreeSet::new(),
                     known: BTreeSet::new(),
-                    until: kept_until(request.now),
+                    until: progress_kept_until(frame, request.now),
                 }
             }
         };
@@ -497,7 +497,7 @@ impl Oracle {
                     Ok(()) => {
                         meant.rows = turn.rows_after()?;
                         turns += 1;
-                        progress.until = kept_until(request.now);
+                        progress.until = progress_kept_until(frame, request.now);
                         progress.done += u64::from(step.repeat.is_some());
                     }
                     // What is gone was somebody else's, or this operation's own before it stopped.

@@ -25,9 +25,21 @@ pub(super) struct RecordedAnswer {
 /// How long an answer is kept where no entity says so.
 const KEPT_MILLIS: i64 = 86_400_000;
 
-/// Until when an answer, or how far a bulk operation came, counts where no entity says so.
+/// As long counts what ran after a change: longer than any change comes again.
+const CHANGE_KEPT_MILLIS: i64 = 8 * KEPT_MILLIS;
+
+/// Until when an answer counts where no entity says so.
 pub(super) fn kept_until(now: i64) -> i64 {
     now.div_euclid(1_000) * 1_000 + KEPT_MILLIS
+}
+
+/// Until when it counts how far a bulk operation came.
+pub(super) fn progress_kept_until(frame: OracleFrame<'_>, now: i64) -> i64 {
+    let kept = match frame.cause {
+        Some(_) => CHANGE_KEPT_MILLIS,
+        None => KEPT_MILLIS,
+    };
+    now.div_euclid(1_000) * 1_000 + kept
 }
 
 /// The version that the row must have.

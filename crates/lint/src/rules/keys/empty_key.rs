@@ -22,7 +22,8 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let open = |key: &KeyTemplate| key.template.leading_text().is_empty() && key.template.can_be_empty();
     for (path, key, sort) in context.key_templates().filter(|(_, key, _)| open(key)) {
-        if key.parts.iter().any(|part| context.is_made(path.entity, part)) {
+        let is_some = |part| context.made_length(path.entity, part).is_some_and(|made| made.min > 0);
+        if key.parts.iter().any(is_some) {
             continue;
         }
         let which = if sort { "sort key" } else { "partition key" };

@@ -29,6 +29,9 @@ design_rule! {
     "K011" "key-length" Warning
 }
 
+/// The bytes that a character takes at most.
+const CHARACTER_BYTES_MAX: u64 = 4;
+
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut reported = HashSet::new();
     for (path, key, sort) in context.key_templates() {
@@ -40,10 +43,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             Some(bytes) if bytes > limit => report_long(context, findings, &path, key, (bytes, limit, which)),
             Some(_) => {}
             None => {
-                let open = key
-                    .parts
-                    .iter()
-                    .filter(|part| is_open(key, part) && !context.is_made(path.entity, part));
+                let fits = |part| {
+                    let made = context.made_length(path.entity, part).and_then(|made| made.max);
+                    made.is_some_and(|chars| chars.saturating_mul(CHARACTER_BYTES_MAX) <= limit as u64)
+                };
+                let open = key.parts.iter().filter(|part| is_open(key, part) && !fits(part));
                 for part in open {
                     let origin = origin(context, path.entity, part);
                     if origin.is_some_and(|(entity, attribute)| {
