@@ -1,6 +1,7 @@
 //! Formulas with numbers: the least, what estimates make usual, and the most that limits allow.
 
 use singlet_item::ReadUnits;
+use singlet_item::capacity::READ_UNIT_BYTES;
 use singlet_item::limits::PAGE_SIZE_BYTES_MAX;
 use singlet_model::Model;
 use singlet_model::model::IndexId;
@@ -24,6 +25,8 @@ pub struct Worked {
     pub least: ReadUnits,
     /// With rows as the estimates have them.
     pub usual: Option<ReadUnits>,
+    /// At most where there are as many rows as estimated, of that size, whatever a filter drops of them.
+    pub estimated: Option<ReadUnits>,
     /// With the largest rows that limits allow.
     pub most: Option<ReadUnits>,
 }
@@ -71,8 +74,32 @@ impl RequestCost {
         Worked {
             least: self.request_units([0]) * self.times.least,
             usual: usual.map(|usual| most.map_or(usual, |most| usual.min(most))),
+            estimated: self.estimated(sizes),
             most,
         }
+    }
+
+    /// At most where there are as many rows as estimated: those that a page asks for, or all that lie in the ranges where it reads on.
+    fn estimated(&self, sizes: &Sizes<'_>) -> Option<ReadUnits> {
+        let bytes = self.largest(|entity| sizes.usual(entity, self.index))?;
+        let page = (|| Some(self.page(bytes)? * self.times.most?))();
+        if !self.reads_on && page.is_some() {
+            return page;
+        }
+        let there = self.rows_there?;
+        if matches!(self.call, Call::Get | Call::BatchGet | Call::TransactGet) {
+            let gets = self.times.most.map_or(there, |most| most.min(there));
+            return Some(self.page(bytes)? * gets);
+        }
+        // Each range has a block that is not full, and each round of reading on.
+        let rounds = there
+            .checked_div(self.rows.unwrap_or(there))
+            .unwrap_or(0)
+            .checked_ilog2();
+        let begun = self.times.most?.checked_mul(u64::from(rounds.unwrap_or(0)) + 1)?;
+        let block = self.request_units([0]);
+        let full = there.checked_mul(bytes)? / READ_UNIT_BYTES as u64;
+        Some(block * begun.checked_add(full)?)
     }
 
     fn largest(&self, bytes: impl Fn(EntityId) -> Option<u64>) -> Option<u64> {
@@ -96,6 +123,7 @@ impl Worked {
     pub const NOTHING: Worked = Worked {
         least: ReadUnits::ZERO,
         usual: Some(ReadUnits::ZERO),
+        estimated: Some(ReadUnits::ZERO),
         most: Some(ReadUnits::ZERO),
     };
 
@@ -107,7 +135,8 @@ impl Worked {
             least: ReadUnits::from_halves(least_in_all(requests, |request| {
                 request.worked_cost(sizes).least.half_count()
             })),
-            usual: most_in_all(requests, |request| halves(request.worked_cost(sizes).usual))
+            usual: most_in_all(requests, |request| halves(request.worked_cost(sizes).usual)).map(ReadUnits::from_halves),
+            estimated: most_in_all(requests, |request| halves(request.worked_cost(sizes).estimated))
                 .map(ReadUnits::from_halves),
             most: most_in_all(requests, most).map(ReadUnits::from_halves),
         }
