@@ -138,7 +138,7 @@ fn memory() -> Arc<dyn Store> {
 }
 
 /// The least part of all requests whose ranges are narrow, at the estimates.
-const NARROW_SHARE_MIN: f64 = 0.9;
+const NARROW_SHARE_MIN: f64 = 0.75;
 /// The same of requests to write.
 const WRITES_NARROW_SHARE_MIN: f64 = 0.6;
 

@@ -396,7 +396,7 @@ impl Counting<'_> {
 
     /// How many rows there are of those that a query may read, where estimates say: no more than share a value that its key has.
     fn rows_there(&self, query: &Query) -> Option<u64> {
-        let estimate = |entity: &Entity| self.model.estimate(&self.model.source_of(entity).name);
+        let estimate = |entity: &Entity| self.model.estimate_of(&self.model.source_of(entity).name);
         if query.scan {
             return self.model.entities.iter().map(|entity| estimate(entity)?.items).sum();
         }

@@ -8,6 +8,7 @@ use singlet_model::model::IndexId;
 use singlet_model::types::EntityId;
 
 use super::{Call, RequestCost, least_in_all, most_in_all};
+use crate::bounds::Bounds;
 use crate::read::entry_bytes_expected;
 use crate::size::{self, SizeBound};
 
@@ -91,12 +92,13 @@ impl RequestCost {
             let gets = self.times.most.map_or(there, |most| most.min(there));
             return Some(self.page(bytes)? * gets);
         }
-        // Each range has a block that is not full, and each round of reading on.
-        let rounds = there
-            .checked_div(self.rows.unwrap_or(there))
-            .unwrap_or(0)
-            .checked_ilog2();
-        let begun = self.times.most?.checked_mul(u64::from(rounds.unwrap_or(0)) + 1)?;
+        // Each range has a block that is not full, and so has each round of reading on. Where a round was full, that nothing follows is
+        // told by another; each asks for twice as much as the one before.
+        let full_rounds = there.checked_div(self.rows.unwrap_or(Bounds::USUAL.rows_per_call as u64));
+        let read_on = full_rounds
+            .and_then(u64::checked_ilog2)
+            .map_or(0, |doubled| u64::from(doubled) + 1);
+        let begun = self.times.most?.checked_mul(read_on + 1)?;
         let block = self.request_units([0]);
         let full = there.checked_mul(bytes)? / READ_UNIT_BYTES as u64;
         Some(block * begun.checked_add(full)?)

@@ -62,7 +62,7 @@ fn told_apart<'a>(model: &'a Model, entity: &'a Entity, conjuncts: &[&Expr]) -> 
     let mut told = deciding(model, entity);
     let source = model.source_of(entity);
     let shares = model
-        .estimate(&source.name)
+        .estimate_of(&source.name)
         .map_or(&[][..], |estimate| &estimate.shares);
     for shares in shares {
         let name = shares.attribute.as_str();
@@ -81,7 +81,7 @@ fn is_word_of_request(conjunct: &Expr, name: &str) -> bool {
         return false;
     };
     let is_attribute = |expr: &Expr| matches!(&expr.kind, ExprKind::Attribute(own) if own == name);
-    let is_sent = |expr: &Expr| expr.literal().is_none() && !is_of_row(expr);
+    let is_sent = |expr: &Expr| expr.as_literal().is_none() && !is_of_row(expr);
     is_attribute(left) && is_sent(right) || is_attribute(right) && is_sent(left)
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use singlet_item::Value;
-use singlet_model::evaluate::{Environment, evaluate, holds};
+use singlet_model::evaluate::{Environment, evaluate, holds_condition};
 use singlet_model::expression::Expr;
 use singlet_model::model::{IdempotencyNeed, LetValue, Step, StepKind, Write};
 use singlet_model::types::{LengthLimits, Type};
@@ -95,7 +95,7 @@ impl SentRequest<'_> {
         if !condition.is_of_request() {
             return None;
         }
-        holds(condition, self.names).ok()
+        holds_condition(condition, self.names).ok()
     }
 
     /// How many elements a list has that the request alone decides.

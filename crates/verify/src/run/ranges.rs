@@ -10,7 +10,7 @@ use singlet_runtime::{Attributes, Caller, Request, load};
 
 use super::reads::case_of;
 use super::{NOW, model_errors, rng_of};
-use crate::bench::{Bench, BenchGiven, Case, scope};
+use crate::bench::{Bench, BenchGiven, Case, bench_scope};
 use crate::generate;
 use crate::smallest::StoreMaker;
 use crate::writes::RangeWidths;
@@ -84,7 +84,7 @@ impl RequestRanges {
         // What one query of neighbours does not reach is asked for on its own.
         let is_alone = previewed.combination.neighbours.is_none();
         if let Some(most) = most.filter(|most| is_alone && consumed > *most) {
-            let text = bench.mismatch(case, String::new()).model;
+            let text = bench.case_mismatch(case, String::new()).model;
             let name = &case.read;
             self.beyond
                 .push(format!("{consumed} read units, and {most} were told, by `{name}` {:?}: {}\n{text}", case.args, kind()));
@@ -123,7 +123,7 @@ fn estimates_of(bench: &Bench) -> BTreeMap<String, RowsThere> {
         let Some(entity) = engine.model().entity_named(name) else {
             continue;
         };
-        let items = load::items_of_row(engine.model(), entity, row, scope(engine, NOW, &nothing, &nobody));
+        let items = load::items_of_row(engine.model(), entity, row, bench_scope(engine, NOW, &nothing, &nobody));
         let bytes = items.iter().flatten().map(item_size_bytes).max().unwrap_or(0);
         let there = known.entry(name.clone()).or_default();
         there.count += 1;
