@@ -76,7 +76,7 @@ impl RequestRanges {
         let Ok(answer) = engine.read(&case.read, &request).await else {
             return;
         };
-        let consumed = answer.consumed.total().read;
+        let consumed = answer.consumed.total_units().read;
         let most = worked.estimated.or(worked.most);
         let kind = || costs.iter().map(kind_of).collect::<Vec<String>>().join(" + ");
         self.widths.count_range(&kind(), worked.least.half_count(), most.map(|most| most.half_count()));
