@@ -36,7 +36,11 @@ impl fmt::Display for ItemRefusal {
                 write!(out, "the item has no `{name}`, which is part of the table's key")
             }
             ItemRefusal::TooLarge => out.write_str("the item is larger than 400 KB"),
-            ItemRefusal::Key { attribute, part_of, fault } => {
+            ItemRefusal::Key {
+                attribute,
+                part_of,
+                fault,
+            } => {
                 write!(out, "the item's `{attribute}`, which is part of {part_of}, {fault}")
             }
         }
@@ -59,9 +63,7 @@ impl fmt::Display for KeyFault {
 pub(crate) fn check_item(spec: &TableSpec, item: &Item) -> Result<(), ItemRefusal> {
     for (attribute, bytes_max) in key_attributes(&spec.key) {
         let name = &attribute.name;
-        let value = item
-            .get(name)
-            .ok_or_else(|| ItemRefusal::Keyless(name.clone()))?;
+        let value = item.get(name).ok_or_else(|| ItemRefusal::Keyless(name.clone()))?;
         check_key_value(attribute, value, bytes_max, "the table's key")?;
     }
     for index in &spec.indexes {
@@ -93,7 +95,12 @@ fn key_attributes(key: &KeySchema) -> impl Iterator<Item = (&KeyAttribute, usize
     partition.chain(key.sort.iter().map(|attribute| (attribute, SORT_KEY_BYTES_MAX)))
 }
 
-fn check_key_value(attribute: &KeyAttribute, value: &Value, bytes_max: usize, part_of: &str) -> Result<(), ItemRefusal> {
+fn check_key_value(
+    attribute: &KeyAttribute,
+    value: &Value,
+    bytes_max: usize,
+    part_of: &str,
+) -> Result<(), ItemRefusal> {
     let refused = |fault: KeyFault| ItemRefusal::Key {
         attribute: attribute.name.clone(),
         part_of: part_of.to_owned(),

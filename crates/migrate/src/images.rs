@@ -147,7 +147,9 @@ impl<'e> Models<'e> {
         match self.old_kind(item) {
             OldKind::Row(old, new) => {
                 let images = self.row_images((old, new), item, copies, now);
-                images.map(Some).map_err(|refusal| misfit(&old.name, refusal.to_string()))
+                images
+                    .map(Some)
+                    .map_err(|refusal| misfit(&old.name, refusal.to_string()))
             }
             OldKind::Record(old, new) => Ok(Some(self.record_images((old, new), item))),
             OldKind::Kept if self.has_other_delimiter(item) => Err(misfit(

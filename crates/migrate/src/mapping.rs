@@ -111,7 +111,13 @@ impl<'m> ModelMap<'m> {
     }
 
     /// What a row has that the old model wrote.
-    fn carried(&self, old: &Entity, attribute: &Attribute, item: &Item, was: &Attributes) -> Result<Carried, RowRefusal> {
+    fn carried(
+        &self,
+        old: &Entity,
+        attribute: &Attribute,
+        item: &Item,
+        was: &Attributes,
+    ) -> Result<Carried, RowRefusal> {
         let source = source_of(old, attribute);
         let value = match source {
             Some(source) => was.get(&source.name).cloned(),

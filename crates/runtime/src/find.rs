@@ -341,10 +341,17 @@ impl<'a> Reading<'a> {
         if self.is_whole {
             return usize::MAX;
         }
-        let streams = branches.iter().flat_map(|branch| branch.streams.iter().map(move |stream| (branch, stream)));
-        let ended = streams.clone().filter(|(_, stream)| stream.is_done() && stream.pages_read() > 0).count();
+        let streams = branches
+            .iter()
+            .flat_map(|branch| branch.streams.iter().map(move |stream| (branch, stream)));
+        let ended = streams
+            .clone()
+            .filter(|(_, stream)| stream.is_done() && stream.pages_read() > 0)
+            .count();
         let mut open = streams.filter(|(_, stream)| !stream.is_done());
-        let expected = open.next().map_or(1.0, |(branch, _)| branch.query.expected.kept_in_range);
+        let expected = open
+            .next()
+            .map_or(1.0, |(branch, _)| branch.query.expected.kept_in_range);
         let in_one = (kept as f64 + expected) / (ended as f64 + 1.0);
         whole_ranges(wanted as f64 / in_one)
     }

@@ -71,7 +71,9 @@ impl Bench {
         match walked {
             // A request that asks for too much does so with every table.
             Err(RuntimeError::Request(_)) => None,
-            Err(error) => Some(Err(VerifyError::Differs(format!("the pages fail while rows change: {error}")))),
+            Err(error) => Some(Err(VerifyError::Differs(format!(
+                "the pages fail while rows change: {error}"
+            )))),
             Ok(got) => Some(compare(
                 &got,
                 &all.rows.iter().cloned().map(Value::M).collect::<Vec<_>>(),
@@ -155,12 +157,16 @@ fn compare(got: &[Value], all: &[Value], kept: &[singlet_runtime::Attributes]) -
             return Err(VerifyError::Differs(format!("a row comes that is not meant: {row:?}")));
         }
         if got.iter().skip(at + 1).any(|other| other == row) {
-            return Err(VerifyError::Differs(format!("a row comes twice while others change: {row:?}")));
+            return Err(VerifyError::Differs(format!(
+                "a row comes twice while others change: {row:?}"
+            )));
         }
     }
     let missing = kept.iter().find(|row| !got.contains(&Value::M((*row).clone())));
     match missing {
-        Some(row) => Err(VerifyError::Differs(format!("a row that was there all the while is on no page: {row:?}"))),
+        Some(row) => Err(VerifyError::Differs(format!(
+            "a row that was there all the while is on no page: {row:?}"
+        ))),
         None => Ok(()),
     }
 }

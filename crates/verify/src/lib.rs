@@ -34,7 +34,7 @@ pub mod shrink;
 pub(crate) mod smallest;
 pub mod writes;
 
-pub use error::VerifyError;
 pub use bench::{Bench, Case, Outcome};
+pub use error::VerifyError;
 pub use generate::Generated;
 pub use mismatch::Mismatch;

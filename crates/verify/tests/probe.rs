@@ -60,9 +60,7 @@ fn probe(text: &str, cases: usize, only: &[String]) -> Report {
     };
     let make = || -> std::pin::Pin<Box<dyn Future<Output = Result<Subject, VerifyError>>>> {
         let (model, settings) = (Arc::clone(&model), settings.clone());
-        Box::pin(async move {
-            Ok(Subject::open(model, memory(), settings).await?)
-        })
+        Box::pin(async move { Ok(Subject::open(model, memory(), settings).await?) })
     };
     probe::run_probe(&model, &settings, &make, &options)
 }

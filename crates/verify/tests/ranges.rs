@@ -187,5 +187,9 @@ async fn what_is_told_of_a_request_to_write_is_narrow_and_holds() {
     }
     show("requests to write", &tally.widths);
     // What rows decide stays open: whether a value differs, which entries it moves, how many rows a bulk operation finds.
-    assert!(tally.widths.narrow_share() >= WRITES_NARROW_SHARE_MIN, "{:?}", tally.widths);
+    assert!(
+        tally.widths.narrow_share() >= WRITES_NARROW_SHARE_MIN,
+        "{:?}",
+        tally.widths
+    );
 }

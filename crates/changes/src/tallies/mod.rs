@@ -239,7 +239,10 @@ impl TallyFollower {
         for (known, broken) in self.known.iter().zip(&mut broken) {
             let mut of_tally = Netted::default();
             if known.kept_generation().is_some() {
-                *broken = self.net(known, moved, &mut of_tally).err().map(|error| error.to_string());
+                *broken = self
+                    .net(known, moved, &mut of_tally)
+                    .err()
+                    .map(|error| error.to_string());
             }
             netted.push(of_tally);
         }

@@ -75,7 +75,9 @@ impl Plan {
                 .iter()
                 .position(|known| known.name == write.name)
                 .unwrap_or_default();
-            return self.planned_write(model, at).map_err(|reason| model::fail_command(&reason));
+            return self
+                .planned_write(model, at)
+                .map_err(|reason| model::fail_command(&reason));
         }
         let read = self.name.as_ref().map(|name| request::read_named(&model, name));
         let read = read.transpose().map_err(|reason| model::fail_command(&reason))?;

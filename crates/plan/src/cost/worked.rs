@@ -137,7 +137,8 @@ impl Worked {
             least: ReadUnits::from_halves(least_in_all(requests, |request| {
                 request.worked_cost(sizes).least.half_count()
             })),
-            usual: most_in_all(requests, |request| halves(request.worked_cost(sizes).usual)).map(ReadUnits::from_halves),
+            usual: most_in_all(requests, |request| halves(request.worked_cost(sizes).usual))
+                .map(ReadUnits::from_halves),
             estimated: most_in_all(requests, |request| halves(request.worked_cost(sizes).estimated))
                 .map(ReadUnits::from_halves),
             most: most_in_all(requests, most).map(ReadUnits::from_halves),

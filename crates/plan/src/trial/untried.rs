@@ -21,9 +21,7 @@ impl fmt::Display for Untried {
             Untried::Zone(zone) => write!(out, "the zone `{zone}` is not known here"),
             Untried::NoPlace { entity, place } => write!(out, "nothing says how `{entity}` stands in {place}"),
             Untried::Argument(name) => write!(out, "`args.{name}` is of a type of which no value is tried"),
-            Untried::NoCombination => {
-                out.write_str("no combination of arguments sends all that the condition names")
-            }
+            Untried::NoCombination => out.write_str("no combination of arguments sends all that the condition names"),
         }
     }
 }

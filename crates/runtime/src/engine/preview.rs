@@ -101,7 +101,10 @@ impl Engine {
                 let elements_most = read.each.as_ref().map_or(1, |each| each.at_most);
                 preview.cost = cost.with_ranges(ranges, (scopes.len() as u64, elements_most));
             }
-            let is_list = read.selection.as_ref().is_some_and(|selection| selection.kind == SelectionKind::Find);
+            let is_list = read
+                .selection
+                .as_ref()
+                .is_some_and(|selection| selection.kind == SelectionKind::Find);
             let is_paged = is_list && cost.parts.is_empty() && read.pages.is_none();
             if let Some(limit) = request.limit.filter(|_| is_paged) {
                 preview.cost = preview.cost.for_rows(limit as u64);

@@ -239,11 +239,20 @@ fn line_of(entity: &str, row: Attributes) -> String {
 }
 
 /// Every row is there, and every item is what its row is kept as.
-async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, lines: &[String]) -> Result<(), VerifyError> {
+async fn loaded_whole(
+    judge: &Judge<'_>,
+    engine: &Engine,
+    table: &ProbeTable,
+    lines: &[String],
+) -> Result<(), VerifyError> {
     let loaded = load::load_text(engine, &lines.join("\n"), table.now).await;
     let loaded = loaded.map_err(|error| VerifyError::Differs(format!("it is refused: {error}")))?;
     if loaded.rows != table.rows.len() as u64 {
-        return Err(VerifyError::Differs(format!("{} of {} rows are loaded", loaded.rows, table.rows.len())));
+        return Err(VerifyError::Differs(format!(
+            "{} of {} rows are loaded",
+            loaded.rows,
+            table.rows.len()
+        )));
     }
     let failed = |error: singlet_runtime::RuntimeError| VerifyError::failed("the table cannot be read", error);
     let mut items = dump::table_items(engine.model(), engine.store())
@@ -252,7 +261,10 @@ async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, li
     // Rows that something follows are marked as loaded.
     items.iter_mut().for_each(|item| _ = item.remove(load::BY));
     let mut there: Vec<Attributes> = items.iter().map(|item| item.clone().into_iter().collect()).collect();
-    for item in judge.items(table).ok_or_else(|| VerifyError::Failed("a row that was drawn has no key".to_owned()))? {
+    for item in judge
+        .items(table)
+        .ok_or_else(|| VerifyError::Failed("a row that was drawn has no key".to_owned()))?
+    {
         let item: Attributes = item.into_iter().collect();
         match there.iter().position(|known| *known == item) {
             Some(at) => {
@@ -260,11 +272,19 @@ async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, li
             }
             // Versions of one thing share the guard of its identity.
             None if items.iter().any(|known| known.iter().eq(item.iter())) => {}
-            None => return Err(VerifyError::Differs(format!("there is no {}", value_text(&Value::M(item))))),
+            None => {
+                return Err(VerifyError::Differs(format!(
+                    "there is no {}",
+                    value_text(&Value::M(item))
+                )));
+            }
         }
     }
     match there.first() {
-        Some(item) => Err(VerifyError::Differs(format!("there is {}", value_text(&Value::M(item.clone()))))),
+        Some(item) => Err(VerifyError::Differs(format!(
+            "there is {}",
+            value_text(&Value::M(item.clone()))
+        ))),
         None => Ok(()),
     }
 }
@@ -272,14 +292,20 @@ async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, li
 /// Nothing is written, and the mistake is what is said.
 async fn loaded_nothing(engine: &Engine, lines: &[String], now: i64, mistake: Mistake) -> Result<(), VerifyError> {
     let Err(error) = load::load_text(engine, &lines.join("\n"), now).await else {
-        return Err(VerifyError::Differs(format!("it is taken in spite of a mistake: {}", mistake.word())));
+        return Err(VerifyError::Differs(format!(
+            "it is taken in spite of a mistake: {}",
+            mistake.word()
+        )));
     };
     if !error
         .misfit_lines()
         .iter()
         .any(|misfit| mistake.is_told_by(misfit.kind))
     {
-        return Err(VerifyError::Differs(format!("a mistake ({}) is told as: {error}", mistake.word())));
+        return Err(VerifyError::Differs(format!(
+            "a mistake ({}) is told as: {error}",
+            mistake.word()
+        )));
     }
     let items = dump::table_items(engine.model(), engine.store()).await;
     match items?.len() {

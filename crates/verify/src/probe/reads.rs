@@ -91,7 +91,7 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: TriedRead<'_>, opti
         let draw = TableDraw::new(judge, &hints, rng.clone(), &focus);
         let table = draw.table;
         if let Err(reason) = worker.fill_subject(judge, &table).await {
-            report.skipped = Some(reason);
+            report.skipped = Some(reason.to_string());
             break;
         }
         let before = report.cases;

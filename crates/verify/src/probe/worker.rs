@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fastrand::Rng;
 use singlet_runtime::{Engine, RuntimeError};
 
-use crate::VerifyError;
 use super::Subjects;
 use super::subject::{SentRequest, Subject};
 use super::table::{Judge, ProbeTable};
+use crate::VerifyError;
 
 /// A random source that follows from the seed, the operation and the round.
 pub(super) fn seeded_rng(seed: u64, operation: &str, round: u64) -> Rng {
@@ -34,7 +34,9 @@ impl<'s> Worker<'s> {
 
     /// The subject, on a table that has these rows and no others.
     pub async fn fill_subject(&mut self, judge: &Judge<'_>, table: &ProbeTable) -> Result<(), VerifyError> {
-        let items = judge.items(table).ok_or_else(|| VerifyError::Failed("a row that was drawn has no key".to_owned()))?;
+        let items = judge
+            .items(table)
+            .ok_or_else(|| VerifyError::Failed("a row that was drawn has no key".to_owned()))?;
         if let Some(subject) = &self.subject
             && matches!(subject.refill(items.clone()).await, Ok(true))
         {

@@ -120,7 +120,7 @@ pub(super) async fn try_write(
         let table = table.table;
         let before = report.cases;
         if let Err(reason) = worker.fill_subject(judge, &table).await {
-            report.skipped = Some(reason);
+            report.skipped = Some(reason.to_string());
             break;
         }
         if let Err(case) = run_sequence(worker, &mut draw, (table, round), &mut report, options.cases).await {

@@ -34,7 +34,7 @@ pub struct RequestRanges {
 /// The requests of one model of a seed. A model with mistakes has none.
 pub async fn request_ranges(seed: u64, model: u64, store: StoreMaker<'_>, found: &mut RequestRanges) {
     let mut rng = rng_of(seed, model);
-    let generated = generate::model(&mut rng);
+    let generated = generate::generate_model(&mut rng);
     let text = generated.text();
     if !model_errors(&text).is_empty() {
         return;
@@ -79,15 +79,19 @@ impl RequestRanges {
         let consumed = answer.consumed.total_units().read;
         let most = worked.estimated.or(worked.most);
         let kind = || costs.iter().map(kind_of).collect::<Vec<String>>().join(" + ");
-        self.widths.count_range(&kind(), worked.least.half_count(), most.map(|most| most.half_count()));
+        self.widths
+            .count_range(&kind(), worked.least.half_count(), most.map(|most| most.half_count()));
         self.below += usize::from(consumed < worked.least);
         // What one query of neighbours does not reach is asked for on its own.
         let is_alone = previewed.combination.neighbours.is_none();
         if let Some(most) = most.filter(|most| is_alone && consumed > *most) {
             let text = bench.case_mismatch(case, String::new()).model;
             let name = &case.read;
-            self.beyond
-                .push(format!("{consumed} read units, and {most} were told, by `{name}` {:?}: {}\n{text}", case.args, kind()));
+            self.beyond.push(format!(
+                "{consumed} read units, and {most} were told, by `{name}` {:?}: {}\n{text}",
+                case.args,
+                kind()
+            ));
         }
     }
 }
@@ -139,7 +143,12 @@ fn estimates_of(bench: &Bench) -> BTreeMap<String, RowsThere> {
                 .attribute(attribute)
                 .is_some_and(|attribute| !attribute.ty.is_instant() && !attribute.optional);
             if is_told {
-                *there.values.entry(attribute.clone()).or_default().entry(text).or_default() += 1;
+                *there
+                    .values
+                    .entry(attribute.clone())
+                    .or_default()
+                    .entry(text)
+                    .or_default() += 1;
             }
         }
     }
@@ -161,10 +170,17 @@ fn with_estimates(text: &str, known: &BTreeMap<String, RowsThere>) -> String {
     }
     for (name, there) in known {
         let most = |values: &BTreeMap<String, usize>| values.values().copied().max().unwrap_or_default();
-        let per = there.values.iter().map(|(attribute, values)| format!("{attribute}: {}", most(values)));
+        let per = there
+            .values
+            .iter()
+            .map(|(attribute, values)| format!("{attribute}: {}", most(values)));
         let per: Vec<String> = per.collect();
         let (count, bytes) = (there.count, there.bytes_most);
-        let _ = writeln!(made, "  {name}: {{items: {count}, bytes: {bytes}, per: {{{}}}}}", per.join(", "));
+        let _ = writeln!(
+            made,
+            "  {name}: {{items: {count}, bytes: {bytes}, per: {{{}}}}}",
+            per.join(", ")
+        );
     }
     made
 }

@@ -106,7 +106,12 @@ impl WriteTally {
 /// # Errors
 ///
 /// The first difference, with the fewest operations and the smallest model that show it.
-pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &mut WriteTally) -> Result<(), VerifyError> {
+pub async fn write_cases(
+    seed: u64,
+    model: u64,
+    store: StoreMaker<'_>,
+    tally: &mut WriteTally,
+) -> Result<(), VerifyError> {
     let mut rng = rng_of(seed, model);
     let mut generated = generate::writes::generate_writes(&mut rng);
     tally.models += 1;
@@ -176,7 +181,10 @@ pub async fn sequence_cases(
     for (write, spent) in sequence.spent_by_write() {
         tally.spent.entry(write.clone()).or_default().add_spent(spent);
     }
-    sequence.range_widths().into_iter().for_each(|widths| tally.widths.add_widths(widths));
+    sequence
+        .range_widths()
+        .into_iter()
+        .for_each(|widths| tally.widths.add_widths(widths));
     let done: Vec<&str> = done.iter().map(String::as_str).collect();
     tally.coverage.see_words(text, "writes", &done);
     Ok(())

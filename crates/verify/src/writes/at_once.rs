@@ -8,9 +8,9 @@ use std::sync::Arc;
 use singlet_model::model::{LetValue, Step, StepKind, Write};
 use singlet_runtime::{RuntimeError, Written};
 
-use crate::VerifyError;
 use super::sequence::{Op, WriteSequence, compare_outcome, translate_error, write_named};
 use super::unify::Made;
+use crate::VerifyError;
 
 /// The most operations at once: all their orders are tried.
 pub const AT_ONCE_MAX: usize = 4;
@@ -80,7 +80,10 @@ impl WriteSequence {
                 Err(reason) => reasons.push(format!("in the order {order:?}: {reason}")),
             }
         }
-        Err(VerifyError::Differs(format!("no order of them comes to it\n{}", reasons.join("\n"))))
+        Err(VerifyError::Differs(format!(
+            "no order of them comes to it\n{}",
+            reasons.join("\n")
+        )))
     }
 
     /// Whether operations in an order come to what came of them.

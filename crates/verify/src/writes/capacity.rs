@@ -153,8 +153,13 @@ impl WriteCapacity {
         if !write.steps.iter().any(|step| step.using.is_some()) {
             self.widths.count_range(&write.name, cost.least, cost.most);
         }
-        self.compare(&CapacityRange::of(engine.model(), write, &cost), request, consumed, leaves_a_row)
-            .map_err(|error| error.reworded(|what| format!("of this request, {what}")))
+        self.compare(
+            &CapacityRange::of(engine.model(), write, &cost),
+            request,
+            consumed,
+            leaves_a_row,
+        )
+        .map_err(|error| error.reworded(|what| format!("of this request, {what}")))
     }
 
     /// Whether an operation that was done consumed what its plan says, for items as large as they are.

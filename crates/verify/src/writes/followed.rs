@@ -148,13 +148,17 @@ impl FollowedSequence {
                 .map(|_| ());
             if same.is_ok() && parked != follows.kept_changes() {
                 let meant = follows.kept_changes();
-                same = Err(VerifyError::Differs(format!("parked changes differ\n  meant: {meant}\n  got:   {parked}")));
+                same = Err(VerifyError::Differs(format!(
+                    "parked changes differ\n  meant: {meant}\n  got:   {parked}"
+                )));
             }
             if same.is_ok() {
                 let mut meant = follows.told.clone();
                 meant.sort();
                 if meant != told {
-                    same = Err(VerifyError::Differs(format!("what is told differs\n  meant: {meant:?}\n  got:   {told:?}")));
+                    same = Err(VerifyError::Differs(format!(
+                        "what is told differs\n  meant: {meant:?}\n  got:   {told:?}"
+                    )));
                 }
             }
             let error = match same {
@@ -277,7 +281,9 @@ impl FollowedSequence {
                 Err(error) => return Err(VerifyError::Failed(format!("tallies cannot be kept: {error}"))),
             }
         }
-        Err(VerifyError::Failed("who keeps tallies is overtaken again and again".to_owned()))
+        Err(VerifyError::Failed(
+            "who keeps tallies is overtaken again and again".to_owned(),
+        ))
     }
 
     async fn follow_and_end(&self, mut rng: Rng) -> Result<(), VerifyError> {
@@ -327,7 +333,9 @@ impl FollowedSequence {
                 }
             }
         }
-        Err(VerifyError::Failed("a follower is overtaken again and again".to_owned()))
+        Err(VerifyError::Failed(
+            "a follower is overtaken again and again".to_owned(),
+        ))
     }
 }
 

@@ -279,7 +279,9 @@ impl FollowingWrites {
         loop {
             loop {
                 if self.run_count > RUNS_MAX {
-                    return Err(VerifyError::Failed("writes run after one another without end".to_owned()));
+                    return Err(VerifyError::Failed(
+                        "writes run after one another without end".to_owned(),
+                    ));
                 }
                 let due = self.due(now);
                 if self.queues.is_empty() && due.is_empty() {

@@ -290,7 +290,10 @@ impl WriteSequence {
                 (Ok(()), Some(why)) => shown_outcome(why),
                 (Ok(()), None) => "done".to_owned(),
             };
-            return Err(VerifyError::Differs(format!("meant: {}\n  got:   {got}", shown_outcome(&meant.outcome))));
+            return Err(VerifyError::Differs(format!(
+                "meant: {}\n  got:   {got}",
+                shown_outcome(&meant.outcome)
+            )));
         }
         let mut made = Made::new(std::mem::take(&mut meant.made));
         self.compare_rows(&mut made, &meant.rows, request.now).await?;

@@ -56,7 +56,9 @@ async fn compare_read(engine: &Engine, tally: &Tally, meant: &Counted) -> Result
     meant.sort();
     match got == meant {
         true => Ok(()),
-        false => Err(VerifyError::Differs(format!("`{name}` differs\n  meant: {meant:?}\n  got:   {got:?}"))),
+        false => Err(VerifyError::Differs(format!(
+            "`{name}` differs\n  meant: {meant:?}\n  got:   {got:?}"
+        ))),
     }
 }
 
@@ -152,9 +154,8 @@ fn kept(model: &Model, tally: &Tally, items: &[Item]) -> Result<Counted, VerifyE
         .find(|item| of_tally(item) && item.get(&sort.name) == head_row.get(&sort.name));
     let head = head.map(TallyHead::of_item).unwrap_or_default();
     let live = head.live_for(tally);
-    let live = live.ok_or_else(|| {
-        VerifyError::Differs(format!("the tally `{}` is not kept: {:?}", tally.name, head.broken))
-    })?;
+    let live =
+        live.ok_or_else(|| VerifyError::Differs(format!("the tally `{}` is not kept: {:?}", tally.name, head.broken)))?;
     let prefix = group_prefix(live, &[]);
     let mut all = Counted::new();
     for item in items.iter().filter(of_tally) {
