@@ -41,6 +41,8 @@ pub struct RequestCost {
     pub times: Times,
     /// How many rows one request evaluates at most, where that is known.
     pub rows: Option<u64>,
+    /// How many rows there are of all that it may read, where estimates say.
+    pub rows_there: Option<u64>,
     /// Whether rows may be dropped after they were read, so that it reads on until the page is full.
     pub reads_on: bool,
     /// The words that arguments must be for it to be sent; empty where it is sent in any case.
@@ -114,6 +116,35 @@ impl RequestCost {
             ),
             Call::TransactGet => (1, Some(1)),
             Call::Get | Call::Query | Call::Scan => (least, most),
+        }
+    }
+
+    /// The same where it is known how many ranges or keys a request has, for how many elements of a list, of so many at most. Of ranges that
+    /// are read one after the other one for each may suffice.
+    pub fn with_ranges(&self, ranges: u64, (elements, elements_most): (u64, u64)) -> RequestCost {
+        let least = match self.times.least_suffices {
+            true => elements.min(ranges),
+            false => ranges,
+        };
+        RequestCost {
+            rows_there: self
+                .rows_there
+                .map(|rows| (rows / elements_most.max(1)).saturating_mul(elements)),
+            times: Times {
+                least,
+                most: Some(ranges),
+                ..self.times.clone()
+            },
+            ..self.clone()
+        }
+    }
+
+    /// The same for a page of so many rows. How many are asked for where some may be dropped is another matter.
+    pub fn for_rows(&self, wanted: u64) -> RequestCost {
+        let is_page = matches!(self.call, Call::Query | Call::Scan) && !self.reads_on;
+        RequestCost {
+            rows: self.rows.map(|rows| if is_page { wanted } else { rows }),
+            ..self.clone()
         }
     }
 

@@ -123,6 +123,16 @@ pub fn cost_of_write(model: &Model, write: &Write) -> WriteCost {
         .map_or_else(WriteCost::default, |(_, cost)| cost)
 }
 
+/// `{least, most, overExpired, of}`.
+pub fn units_json(cost: &WriteCost) -> Json {
+    json!({
+        "least": cost.least,
+        "most": cost.most,
+        "overExpired": {"least": cost.over_expired.0, "most": cost.over_expired.1},
+        "of": cost.terms,
+    })
+}
+
 /// `{name, bulk, items, readFirst, clauses, units, refusals, after, every, month, then, tells}`.
 pub fn write_json(model: &Model, write: &Write) -> Json {
     let plan = plan_write(model, write);
@@ -147,12 +157,7 @@ pub fn write_json(model: &Model, write: &Write) -> Json {
         "items": transaction_actions(model, write),
         "readFirst": read_first(model, write, &plan),
         "clauses": clauses.collect::<Vec<_>>(),
-        "units": {
-            "least": cost.least,
-            "most": cost.most,
-            "overExpired": {"least": cost.over_expired.0, "most": cost.over_expired.1},
-            "of": cost.terms,
-        },
+        "units": units_json(&cost),
         "refusals": refusals.collect::<Vec<_>>(),
         "after": write.after.as_ref().map(|trigger| trigger_text(model, trigger)),
         "every": write.every.map(|schedule| schedule.to_string()),

@@ -54,9 +54,11 @@ pub struct Reading<'a> {
     pub allow: Option<&'a Expr>,
     /// Whether it reads strongly.
     pub consistent: bool,
-    /// After how many requests a page is given short, where the read says. Every range is looked at once in any case: a
-    /// merge cannot begin before.
+    /// After how many requests a page is given short, where the read says. Where rows are ordered every range is looked at once in any
+    /// case: a merge cannot begin before.
     pub requests_max: Option<usize>,
+    /// Whether all rows are wanted, so that no range is left for later.
+    pub is_whole: bool,
     /// What has the words of rows, where anything follows them.
     pub(crate) search: Option<&'a Arc<dyn SearchIndex>>,
     /// What the request may read.
@@ -126,7 +128,7 @@ impl<'a> Reading<'a> {
         // keys of its rows goes on after all that it has read, and a row that was left in its buffer would be on no page.
         while found.rows.len() < limit {
             // Before a row is taken, the next row of every range must be known: an unread range may have an earlier one.
-            if needs_page(&branches) {
+            if needs_page(&branches, self.is_ordered()) {
                 if self.may_end(&branches, start, found.rounds, requests) {
                     break;
                 }
@@ -264,6 +266,7 @@ impl<'a> Reading<'a> {
         let mut calls = Vec::new();
         let mut consumed = Consumed::default();
         let mut together = 0;
+        let mut at_once = self.ranges_at_once(branches, left, kept);
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
             let filtered = branch.query.drops_rows();
@@ -282,7 +285,10 @@ impl<'a> Reading<'a> {
                 consistent: self.consistent,
                 decided: &branch.query.decided_by_entries,
             });
-            let now = branch.read_now();
+            let now = branch.read_now(at_once);
+            if !self.is_ordered() {
+                at_once = at_once.saturating_sub(now.len());
+            }
             let streams = branch.streams.get_mut(now).unwrap_or_default();
             // Several rows by their keys come together: each costs what it does alone.
             if let [_, _, ..] = streams {
@@ -319,6 +325,35 @@ impl<'a> Reading<'a> {
             consumed += answer?;
         }
         Ok((consumed, sent))
+    }
+
+    /// Whether an order is asked for: else the rows of a range may come after all of those before it.
+    fn is_ordered(&self) -> bool {
+        !self.selection.order.is_empty()
+    }
+
+    /// How many ranges that follow one another are read at once: as many as the rows that are wanted surely take, by what is expected of a
+    /// range and what those before it had. Each that is not needed would have been read for nothing.
+    fn ranges_at_once(&self, branches: &[Branch<'a>], wanted: usize, kept: usize) -> usize {
+        if self.is_ordered() {
+            return 1;
+        }
+        if self.is_whole {
+            return usize::MAX;
+        }
+        let streams = branches
+            .iter()
+            .flat_map(|branch| branch.streams.iter().map(move |stream| (branch, stream)));
+        let ended = streams
+            .clone()
+            .filter(|(_, stream)| stream.is_done() && stream.pages_read() > 0)
+            .count();
+        let mut open = streams.filter(|(_, stream)| !stream.is_done());
+        let expected = open
+            .next()
+            .map_or(1.0, |(branch, _)| branch.query.expected.kept_in_range);
+        let in_one = (kept as f64 + expected) / (ended as f64 + 1.0);
+        whole_ranges(wanted as f64 / in_one)
     }
 
     /// Gets the rows of ranges that have one key each by batches, where there are several of them; says how many batches.
@@ -499,6 +534,16 @@ impl<'a> Reading<'a> {
         }
         Ok(true)
     }
+}
+
+/// So many ranges and a part of one, without that part; one at least.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casting from floating point saturates, and no figure is below zero"
+)]
+fn whole_ranges(ranges: f64) -> usize {
+    (ranges as usize).max(1)
 }
 
 /// How many rows are read for those that are wanted, where so many of those that were seen were kept: a quarter more, for the next are not

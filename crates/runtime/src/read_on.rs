@@ -37,6 +37,14 @@ impl<'a> SelectionWalk<'a> {
         }
     }
 
+    /// All of it: no range is left for later.
+    pub fn whole(reading: Reading<'a>) -> Self {
+        SelectionWalk::new(Reading {
+            is_whole: true,
+            ..reading
+        })
+    }
+
     /// Some of the next rows, perhaps none; nothing at the end.
     pub async fn next(&mut self, limit: usize) -> Result<Option<Vec<Attributes>>, RuntimeError> {
         if self.onward == Onward::End {
@@ -77,7 +85,7 @@ pub(crate) fn first_rows(reading: Reading<'_>, most: usize) -> impl Future<Outpu
 
 /// All rows, if they are not more than can be held at once.
 pub(crate) async fn all_rows(reading: Reading<'_>, most: usize) -> Result<WholeRows, RuntimeError> {
-    let found = SelectionWalk::new(reading).gathered(most.saturating_add(1)).await?;
+    let found = SelectionWalk::whole(reading).gathered(most.saturating_add(1)).await?;
     match found.rows.len() <= most {
         true => Ok(found),
         false => Err(too_many(reading.name, most)),

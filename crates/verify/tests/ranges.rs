@@ -3,16 +3,28 @@
 //!
 //! `SINGLET_MODELS` looks at more models than usual.
 
-#![allow(clippy::print_stdout, reason = "a test says what it measured")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it measured"
+)]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use singlet_model::{Model, Source, load_source};
 use singlet_plan::cost::{RequestCost, Sizes, Worked};
 use singlet_plan::read::plan_read;
 use singlet_plan::write::write_costs;
+use singlet_store::Store;
+use singlet_store_embedded::EmbeddedStore;
 use singlet_verify::generate;
+use singlet_verify::run::ranges::{RequestRanges, request_ranges};
 use singlet_verify::run::rng_of;
+use singlet_verify::run::writes::{WriteTally, write_cases};
+use singlet_verify::writes::RangeWidths;
 
 const SEED: u64 = 1;
 /// Models of each kind in a usual run.
@@ -119,4 +131,65 @@ fn ranges_of_made_up_models_are_measured() {
     reads.show("reads");
     writes.show("writes");
     assert!(reads.narrow + reads.wide > 10 && writes.narrow + writes.wide > 100);
+}
+
+fn memory() -> Arc<dyn Store> {
+    Arc::new(EmbeddedStore::memory().unwrap())
+}
+
+/// The least part of all requests whose ranges are narrow, at the estimates.
+const NARROW_SHARE_MIN: f64 = 0.75;
+/// Of how many requests one may take more than is told as estimated.
+const BEYOND_ONE_IN: usize = 100;
+/// The same share of requests to write.
+const WRITES_NARROW_SHARE_MIN: f64 = 0.6;
+
+fn show(name: &str, widths: &RangeWidths) {
+    println!(
+        "{name}: {} ranges no wider than {NARROW} times, {} wider, {} without a most: {:.1} %",
+        widths.narrow,
+        widths.wide,
+        widths.open,
+        widths.narrow_share() * 100.0
+    );
+    let mut kinds: Vec<(&String, &usize)> = widths.of.iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (kind, count) in kinds.into_iter().take(12) {
+        println!("{count:>6} {kind}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_request_to_read_is_narrow_and_holds() {
+    let mut found = RequestRanges::default();
+    for at in 0..MODELS {
+        request_ranges(SEED, at, &memory, &mut found).await;
+    }
+    show("requests to read", &found.widths);
+    println!("{} consumed less than was told", found.below);
+    // What is estimated of an entry that has part of a row is no bound of it.
+    let told = found.widths.narrow + found.widths.wide;
+    println!("{} consumed more than was told", found.beyond.len());
+    for beyond in &found.beyond {
+        println!("{}", beyond.lines().next().unwrap_or_default());
+    }
+    assert!(found.beyond.len() * BEYOND_ONE_IN <= told, "{:?}", found.beyond);
+    assert!(found.widths.narrow_share() >= NARROW_SHARE_MIN, "{:?}", found.widths);
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_request_to_write_is_narrow_and_holds() {
+    let mut tally = WriteTally::default();
+    for at in 0..MODELS {
+        if let Err(what) = write_cases(SEED, at, &memory, &mut tally).await {
+            panic!("{what}");
+        }
+    }
+    show("requests to write", &tally.widths);
+    // What rows decide stays open: whether a value differs, which entries it moves, how many rows a bulk operation finds.
+    assert!(
+        tally.widths.narrow_share() >= WRITES_NARROW_SHARE_MIN,
+        "{:?}",
+        tally.widths
+    );
 }

@@ -8,12 +8,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use singlet_item::ReadUnits;
 use singlet_model::Model;
 use singlet_model::model::Write;
-use singlet_plan::cost::Sizes;
+use singlet_plan::cost::{RequestCost, Sizes, Worked};
 use singlet_plan::plan_json;
 use singlet_plan::read::{PlanRow, ReadPlan, plan_read, plan_rows, priced_plan_text};
-use singlet_runtime::{Attributes, Engine, Preview, Request, range_text};
+use singlet_runtime::{Attributes, Engine, Preview, Request, WriteRequest, range_text};
 use singlet_store_embedded::EmbeddedStore;
 
 use crate::model;
@@ -69,8 +70,13 @@ impl Plan {
         let model = model::load_model(&self.model)?;
         let named = self.name.as_ref().map(|name| request::named_operation(&model, name));
         if let Some(Operation::Write(write)) = named.transpose().map_err(|reason| model::fail_command(&reason))? {
+            let at = model
+                .writes
+                .iter()
+                .position(|known| known.name == write.name)
+                .unwrap_or_default();
             return self
-                .planned_write(&model, write)
+                .planned_write(model, at)
                 .map_err(|reason| model::fail_command(&reason));
         }
         let read = self.name.as_ref().map(|name| request::read_named(&model, name));
@@ -123,15 +129,34 @@ impl Plan {
         asked(model, &name, &request, asked_text).map_err(|reason| model::fail_command(&reason))
     }
 
-    fn planned_write(&self, model: &Model, write: &Write) -> Result<String, String> {
-        if let Some(first) = self.args.first() {
-            return Err(format!(
-                "`{first}` has no effect here: the plan of a write is the same for all arguments"
-            ));
-        }
-        Ok(match self.format {
-            PlanFormat::Text => writes::write_in_full(model, write),
-            PlanFormat::Json => format!("{:#}\n", plan_json::write_json(model, write)),
+    /// A write, and where arguments are given what one request of it costs. Nothing is asked: the store is an empty one.
+    fn planned_write(&self, model: Model, at: usize) -> Result<String, String> {
+        let model = Arc::new(model);
+        let write = model.writes.get(at).ok_or("there is no such write")?;
+        let cost = match self.args.as_slice() {
+            [] => None,
+            given => {
+                let request = WriteRequest {
+                    args: request::parse_arguments(&write.name, &write.args, given)?,
+                    caller: self.caller.parsed_caller(&model)?,
+                    now: now(),
+                    idempotency_key: None,
+                    precondition: None.into(),
+                };
+                let store = EmbeddedStore::memory().map_err(|error| error.to_string())?;
+                let engine = Engine::open(Arc::clone(&model), Arc::new(store), Attributes::new(), [0; 32]);
+                let cost = engine.write_cost(&write.name, &request);
+                Some(cost.map_err(|error| error.to_string())?)
+            }
+        };
+        Ok(match (self.format, cost) {
+            (PlanFormat::Text, None) => writes::write_in_full(&model, write),
+            (PlanFormat::Text, Some(cost)) => writes::write_in_full(&model, write) + &writes::request_line(&cost),
+            (PlanFormat::Json, None) => format!("{:#}\n", plan_json::write_json(&model, write)),
+            (PlanFormat::Json, Some(cost)) => {
+                let plan = plan_json::write_json(&model, write);
+                format!("{:#}\n", json::with_asked_units(plan, plan_json::units_json(&cost)))
+            }
         })
     }
 
@@ -227,9 +252,28 @@ fn asked_text(model: &Model, asked: &[(PlanRow<'_>, Preview)]) -> String {
         if !row.filter.is_empty() {
             text.push_str(&format!("  where {}\n", row.filter));
         }
-        text.push_str(&format!("  {}; {}\n", row.cost.shown(&sizes), row.promise()));
+        text.push_str(&format!("  {}; {}\n", preview.cost.shown(&sizes), row.promise()));
+    }
+    let told = told_of(asked, &sizes);
+    if let Some(most) = told.estimated {
+        text.push_str(&format!("in all {}\n", as_estimated(told.least, most)));
     }
     text
+}
+
+/// What all requests of a call take.
+fn told_of(asked: &[(PlanRow<'_>, Preview)], sizes: &Sizes<'_>) -> Worked {
+    let costs: Vec<RequestCost> = asked.iter().map(|(_, preview)| preview.cost.clone()).collect();
+    Worked::sum_requests(&costs, sizes)
+}
+
+/// `0.5 to 2 read units, where rows are as estimated`.
+fn as_estimated(least: ReadUnits, most: ReadUnits) -> String {
+    let range = match least >= most {
+        true => most.to_string(),
+        false => format!("{least} to {most}"),
+    };
+    format!("{range} read units, where rows are as estimated")
 }
 
 /// One query answers all ranges of neighbours; any other range is a request of its own.

@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::types::EntityId;
 
 /// One business operation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Write {
     /// Its name.
     pub name: String,
@@ -53,7 +53,7 @@ pub const RUNS_PER_MINUTE_MAX: u32 = 100;
 pub const TRIGGER_ROWS_AT_ONCE: usize = 16;
 
 /// The change after which a write runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Trigger {
     /// What happens to a row.
     pub event: TriggerEvent,
@@ -161,7 +161,7 @@ fn collect<'a>(steps: &'a [Step], all: &mut Vec<&'a Step>) {
 }
 
 /// Something that must hold.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Requirement {
     /// What.
     pub condition: Expr,
@@ -170,7 +170,7 @@ pub struct Requirement {
 }
 
 /// What is said when something does not hold.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Refusal {
     /// Its name.
     pub name: String,
@@ -196,7 +196,7 @@ pub struct NamedStep {
 }
 
 /// One change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Step {
     /// What it does.
     pub kind: StepKind,
@@ -255,7 +255,7 @@ impl Step {
 }
 
 /// What a step does.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum StepKind {
     /// A new row.
     Create(EntityId),
@@ -281,7 +281,7 @@ pub enum StepKind {
 }
 
 /// An attribute and what is put there.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Assignment {
     /// The attribute.
     pub attribute: String,
@@ -294,7 +294,7 @@ pub struct Assignment {
 }
 
 /// An attribute that becomes an argument.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Taken {
     /// The attribute.
     pub attribute: String,
@@ -305,7 +305,7 @@ pub struct Taken {
 }
 
 /// A move of an entity's states.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum MoveTo {
     /// By its name.
     Named(String, Span),
@@ -335,7 +335,7 @@ pub enum Cause {
 }
 
 /// How a retry is told from a new request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Idempotency {
     /// Whether a key is needed.
     pub need: IdempotencyNeed,
@@ -359,7 +359,7 @@ pub enum IdempotencyNeed {
 }
 
 /// The call that a document names for a step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct UsingCall {
     /// The call.
     pub call: String,

@@ -3,7 +3,7 @@
 use singlet_item::capacity::Consistency;
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind, Literal};
-use singlet_model::model::{LetValue, Read, Selection, SelectionKind, TallyUse};
+use singlet_model::model::{Entity, LetValue, Read, Selection, SelectionKind, TallyUse};
 use singlet_model::types::Type;
 
 use super::{Call, Origin, RequestCost};
@@ -25,6 +25,8 @@ pub struct Times {
     pub least: u64,
     /// At most, where that is known.
     pub most: Option<u64>,
+    /// Whether not all of them may be needed: one is sent after the other, until a page is full.
+    pub least_suffices: bool,
 }
 
 impl Times {
@@ -34,6 +36,7 @@ impl Times {
             each: Vec::new(),
             least: 1,
             most: Some(1),
+            least_suffices: false,
         }
     }
 
@@ -105,8 +108,10 @@ pub(crate) fn transaction_request(parts: &[PartPlan], together: &Together) -> Ve
             each: fanned.filter_map(|(each, ..)| each).collect(),
             least: together.items.0,
             most: Some(together.items.1),
+            least_suffices: false,
         },
         rows: Some(1),
+        rows_there: None,
         reads_on: false,
         asked_words: Vec::new(),
     }]
@@ -152,6 +157,7 @@ impl Counting<'_> {
                             consistency: Consistency::Strong,
                             times: Times::sent_once(),
                             rows: Some(1),
+                            rows_there: None,
                             reads_on: false,
                             asked_words: Vec::new(),
                         });
@@ -235,6 +241,7 @@ impl Counting<'_> {
             consistency: Consistency::Eventual,
             times: outer.and((Some(EACH_ROW.to_owned()), 0, Some(self.page_rows(selection.limit)))),
             rows: Some(1),
+            rows_there: None,
             reads_on: true,
             asked_words: Vec::new(),
         }
@@ -257,6 +264,7 @@ impl Counting<'_> {
             consistency: Consistency::Eventual,
             times: outer.clone(),
             rows: Some(1),
+            rows_there: None,
             reads_on: false,
             asked_words: Vec::new(),
         };
@@ -281,12 +289,19 @@ impl Counting<'_> {
         outer: Times,
     ) -> RequestCost {
         let mut times = fan_out(query).into_iter().fold(outer.clone(), Times::and);
-        if query.in_sequence {
-            // One range is read after the other, and the first may suffice.
-            times.least = outer.least;
-        }
         // Several rows by their keys come in batches, whatever it is that names several.
         let is_got = query.is_got_by_keys();
+        let rows = match selection.kind {
+            _ if is_got => Some(1),
+            // A second row is looked for, to be refused.
+            SelectionKind::Get { .. } if one_row(self.model, selection, plan) == OneRow::Unproven => Some(2),
+            _ => self.rows(name, selection, query),
+        };
+        if query.in_sequence && self.rows(name, selection, query).is_some() {
+            // One range is read after the other, and the first may suffice.
+            times.least = outer.least;
+            times.least_suffices = true;
+        }
         RequestCost {
             origin: Origin::Neighbours,
             parts: name.into_iter().map(str::to_owned).collect(),
@@ -303,15 +318,11 @@ impl Counting<'_> {
             },
             consistency: self.consistency(selection, query.index),
             times,
-            rows: if is_got {
-                Some(1)
-            } else {
-                match selection.kind {
-                    // A second row is looked for, to be refused.
-                    SelectionKind::Get { .. } if one_row(self.model, selection, plan) == OneRow::Unproven => Some(2),
-                    _ => self.rows(name, selection, query),
-                }
-            },
+            rows,
+            rows_there: self
+                .rows_there(query)
+                .zip(outer.most)
+                .and_then(|(rows, times)| rows.checked_mul(times)),
             reads_on: self.may_drop(query) && !is_got,
             asked_words: query.asked_words.clone(),
         }
@@ -337,6 +348,7 @@ impl Counting<'_> {
             call: Call::Query,
             entities: all.iter().flat_map(|cost| cost.entities.clone()).collect(),
             rows: all.iter().map(|cost| cost.rows).sum(),
+            rows_there: all.iter().map(|cost| cost.rows_there).sum(),
             reads_on: all.iter().any(|cost| cost.reads_on),
             ..first
         })
@@ -380,6 +392,21 @@ impl Counting<'_> {
     fn page_rows(&self, limit: Option<u64>) -> u64 {
         let page = self.read.page.unwrap_or(Bounds::USUAL.page_rows_usual as u64);
         limit.map_or(page, |limit| limit.min(page))
+    }
+
+    /// How many rows there are of those that a query may read, where estimates say: no more than share a value that its key has.
+    fn rows_there(&self, query: &Query) -> Option<u64> {
+        let estimate = |entity: &Entity| self.model.estimate_of(&self.model.source_of(entity).name);
+        if query.scan {
+            return self.model.entities.iter().map(|entity| estimate(entity)?.items).sum();
+        }
+        let estimate = estimate(self.model.entity(query.entity)?)?;
+        let has_one = |part: &&PartValues| part.exact && part.is_one() && part.function.is_none();
+        let sharing = query.key_parts().filter(has_one).filter_map(|part| {
+            let mut per = estimate.per.iter();
+            per.find(|(name, _)| *name == part.path).map(|(_, rows)| *rows)
+        });
+        sharing.chain(estimate.items).min()
     }
 
     /// Whether a row that was read may not be one of the answer.

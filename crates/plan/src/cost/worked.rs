@@ -1,12 +1,14 @@
 //! Formulas with numbers: the least, what estimates make usual, and the most that limits allow.
 
 use singlet_item::ReadUnits;
+use singlet_item::capacity::READ_UNIT_BYTES;
 use singlet_item::limits::PAGE_SIZE_BYTES_MAX;
 use singlet_model::Model;
 use singlet_model::model::IndexId;
 use singlet_model::types::EntityId;
 
 use super::{Call, RequestCost, least_in_all, most_in_all};
+use crate::bounds::Bounds;
 use crate::read::entry_bytes_expected;
 use crate::size::{self, SizeBound};
 
@@ -24,6 +26,8 @@ pub struct Worked {
     pub least: ReadUnits,
     /// With rows as the estimates have them.
     pub usual: Option<ReadUnits>,
+    /// At most where there are as many rows as estimated, of that size, whatever a filter drops of them.
+    pub estimated: Option<ReadUnits>,
     /// With the largest rows that limits allow.
     pub most: Option<ReadUnits>,
 }
@@ -71,8 +75,33 @@ impl RequestCost {
         Worked {
             least: self.request_units([0]) * self.times.least,
             usual: usual.map(|usual| most.map_or(usual, |most| usual.min(most))),
+            estimated: self.estimated(sizes),
             most,
         }
+    }
+
+    /// At most where there are as many rows as estimated: those that a page asks for, or all that lie in the ranges where it reads on.
+    fn estimated(&self, sizes: &Sizes<'_>) -> Option<ReadUnits> {
+        let bytes = self.largest(|entity| sizes.usual(entity, self.index))?;
+        let page = (|| Some(self.page(bytes)? * self.times.most?))();
+        if !self.reads_on && page.is_some() {
+            return page;
+        }
+        let there = self.rows_there?;
+        if matches!(self.call, Call::Get | Call::BatchGet | Call::TransactGet) {
+            let gets = self.times.most.map_or(there, |most| most.min(there));
+            return Some(self.page(bytes)? * gets);
+        }
+        // Each range has a block that is not full, and so has each round of reading on. Where a round was full, that nothing follows is
+        // told by another; each asks for twice as much as the one before.
+        let full_rounds = there.checked_div(self.rows.unwrap_or(Bounds::USUAL.rows_per_call as u64));
+        let read_on = full_rounds
+            .and_then(u64::checked_ilog2)
+            .map_or(0, |doubled| u64::from(doubled) + 1);
+        let begun = self.times.most?.checked_mul(read_on + 1)?;
+        let block = self.request_units([0]);
+        let full = there.checked_mul(bytes)? / READ_UNIT_BYTES as u64;
+        Some(block * begun.checked_add(full)?)
     }
 
     fn largest(&self, bytes: impl Fn(EntityId) -> Option<u64>) -> Option<u64> {
@@ -96,6 +125,7 @@ impl Worked {
     pub const NOTHING: Worked = Worked {
         least: ReadUnits::ZERO,
         usual: Some(ReadUnits::ZERO),
+        estimated: Some(ReadUnits::ZERO),
         most: Some(ReadUnits::ZERO),
     };
 
@@ -108,6 +138,8 @@ impl Worked {
                 request.worked_cost(sizes).least.half_count()
             })),
             usual: most_in_all(requests, |request| halves(request.worked_cost(sizes).usual))
+                .map(ReadUnits::from_halves),
+            estimated: most_in_all(requests, |request| halves(request.worked_cost(sizes).estimated))
                 .map(ReadUnits::from_halves),
             most: most_in_all(requests, most).map(ReadUnits::from_halves),
         }

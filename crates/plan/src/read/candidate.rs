@@ -40,7 +40,8 @@ pub struct Query {
     pub rest: Vec<Expr>,
     /// Whether the rows come backwards.
     pub descending: bool,
-    /// Whether the ranges follow one another in the order asked for, so that each is read when the last has ended.
+    /// Whether the ranges follow one another in the order asked for, or none is asked for, so that a range is read when those before it do
+    /// not suffice.
     pub in_sequence: bool,
     /// Whether the path has only part of a row, so that the rows are fetched after it.
     pub follow: bool,
@@ -110,6 +111,11 @@ impl PartValues {
 }
 
 impl PartValues {
+    /// Whether it is asked for one value. A state that others turn into is asked for under their names too.
+    pub(crate) fn is_one(&self) -> bool {
+        self.values.is_one() && self.lapses.is_empty()
+    }
+
     /// Whether another part has the value that this one has, whichever of several that is: both are of one attribute, and take
     /// their values from the same. So `{id}` in the partition and the sort key makes one key of each id, and not one of each pair.
     pub fn follows(&self, other: &PartValues) -> bool {
@@ -204,13 +210,17 @@ impl Query {
         self.index.is_none() && is_whole && !self.scan && !self.follow
     }
 
+    /// Whether it reads one range, whatever is sent.
+    pub(crate) fn reads_one_range(&self) -> bool {
+        self.key_parts().all(PartValues::is_one) && !self.scan
+    }
+
     /// Whether the key of one item is known.
     pub(crate) fn names_one_item(&self) -> bool {
         if self.scan {
             return false;
         }
-        // A state that others turn into is asked for under their names too.
-        let one = |parts: &[PartValues]| parts.iter().all(|part| part.values.is_one() && part.lapses.is_empty());
+        let one = |parts: &[PartValues]| parts.iter().all(PartValues::is_one);
         let sort_known = self.sort.as_ref().is_none_or(|sort| sort.whole && one(&sort.prefix));
         self.index.is_none() && one(&self.partition) && sort_known
     }
@@ -431,8 +441,7 @@ fn attempt_fanned(
     if kept.fanned.is_empty() {
         settled.extend(settled_by_sort.ends);
     }
-    let one = |part: &PartValues| part.values.is_one() && part.lapses.is_empty();
-    let one_range = partition.iter().chain(&sort.prefix).all(one);
+    let one_range = partition.iter().chain(&sort.prefix).all(PartValues::is_one);
     let apart = path.stands_apart();
     let merges = wanted.merged || !one_range || kept.merged;
     // Rows of other templates lie among the path's, where their keys say nothing of the order by which ranges are merged.
@@ -466,7 +475,8 @@ fn attempt_fanned(
         meaning: conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect(),
         rest,
         descending: kept.descending || newest_first(path, wanted, &kept),
-        in_sequence: one_range && !kept.merged,
+        // Rows that are asked for in no order may come range by range, as those that ranges follow one another in.
+        in_sequence: one_range && !kept.merged || wanted.order.is_empty(),
         follow,
         decided_by_entries,
         scan: false,

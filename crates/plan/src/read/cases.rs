@@ -36,7 +36,8 @@ pub(super) fn by_value(model: &Model, entity: &Entity, conjuncts: &[&Expr]) -> V
         asked_share: 1.0,
         asked_word: None,
     };
-    let by_attribute = deciding(model, entity).into_iter().filter_map(|attribute| {
+    let told_apart = told_apart(model, entity, conjuncts);
+    let by_attribute = told_apart.into_iter().filter_map(|attribute| {
         let values = few_values(attribute)?;
         // Of an attribute whose value is said there is nothing to be told apart.
         let is_said = |value: &Literal| {
@@ -53,6 +54,35 @@ pub(super) fn by_value(model: &Model, entity: &Entity, conjuncts: &[&Expr]) -> V
         is_one_of_few.then_some(cases)
     });
     by_attribute.collect()
+}
+
+/// The attributes by whose values a meaning may be answered in several ways: those on which templates depend, and those of which an argument
+/// says the word where estimates say how the rows are spread over the words, for a rare word is found otherwise than a frequent one.
+fn told_apart<'a>(model: &'a Model, entity: &'a Entity, conjuncts: &[&Expr]) -> Vec<&'a Attribute> {
+    let mut told = deciding(model, entity);
+    let source = model.source_of(entity);
+    let shares = model
+        .estimate_of(&source.name)
+        .map_or(&[][..], |estimate| &estimate.shares);
+    for shares in shares {
+        let name = shares.attribute.as_str();
+        let is_sent = conjuncts.iter().any(|conjunct| is_word_of_request(conjunct, name));
+        let is_known = told.iter().any(|attribute| attribute.name == name);
+        if is_sent && !is_known && !implied::time_changes(source, name) {
+            told.extend(source.attribute(name));
+        }
+    }
+    told
+}
+
+/// Whether a condition says that an attribute is what the request has.
+fn is_word_of_request(conjunct: &Expr, name: &str) -> bool {
+    let ExprKind::Binary(BinaryOp::Eq, left, right) = &conjunct.kind else {
+        return false;
+    };
+    let is_attribute = |expr: &Expr| matches!(&expr.kind, ExprKind::Attribute(own) if own == name);
+    let is_sent = |expr: &Expr| expr.as_literal().is_none() && !is_of_row(expr);
+    is_attribute(left) && is_sent(right) || is_attribute(right) && is_sent(left)
 }
 
 /// The attributes that decide which templates a row has, and that time does not change.

@@ -25,6 +25,21 @@ impl Chances {
     }
 }
 
+/// The attributes of which a meaning has ends of ranges or beginnings, in its order.
+pub(super) fn ended_attributes(meaning: &[Expr]) -> Vec<String> {
+    let mut ended: Vec<String> = Vec::new();
+    for conjunct in meaning {
+        let path = match &conjunct.kind {
+            ExprKind::Call(FunctionId::StartsWith, operands) => {
+                operands.first().and_then(path_of).map(|(path, _)| path)
+            }
+            _ => side_of_end(conjunct).map(|(path, _)| path),
+        };
+        ended.extend(path.filter(|path| !ended.contains(path)));
+    }
+    ended
+}
+
 /// The attributes of which a query has ends of ranges, in its key or its filter, that may lie anywhere.
 pub(super) fn open_ends(model: &Model, query: &Query) -> Vec<String> {
     let source = model.entity(query.entity).map(|entity| model.source_of(entity));

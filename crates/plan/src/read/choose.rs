@@ -9,7 +9,7 @@ use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind, Tall
 use singlet_model::types::EntityId;
 
 use super::candidate::{self, Query, Wanted};
-use super::expected::{self, RowsWanted};
+use super::expected::{self, Expected, RowsWanted};
 use super::implied;
 use super::neighbours::{self, Neighbours};
 use super::search::{self, SearchPlan};
@@ -348,7 +348,7 @@ fn narrow_to_looked_at(
     let is_whole = query.entity == entity.id && query.layout.may_be_bare && !query.follow && !query.scan;
     // What is counted without groups is counted by the store.
     let is_looked_at = match selection.kind {
-        SelectionKind::Count => !selection.by.is_empty() && query.in_sequence && query.takes_all(),
+        SelectionKind::Count => !selection.by.is_empty() && query.reads_one_range() && query.takes_all(),
         SelectionKind::Find | SelectionKind::Get { .. } => true,
     };
     if lapses || !is_whole || !is_looked_at {
@@ -425,7 +425,9 @@ pub(super) fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjun
     let order = |query: &Query| (query.reach.exceeds(), query.cost());
     let is_allowed = |query: &Query| wanted.pinned.is_none_or(|pinned| query.index == Some(pinned));
     let allowed = (0..answers.len()).filter(|at| answers.get(*at).is_some_and(|(_, query)| is_allowed(query)));
-    let best = allowed.min_by_key(|at| answers.get(*at).map(|(_, query)| order(query)));
+    let allowed: Vec<(usize, &Query)> = allowed.filter_map(|at| Some((at, &answers.get(at)?.1))).collect();
+    let best = allowed.iter().min_by_key(|(_, query)| order(query));
+    let best = best.map(|best| never_far(*best, &allowed).unwrap_or(*best).0);
     let best = best.and_then(|at| Some((at, answers.get(at)?)));
     let best = best.map(|(at, (_, query))| (at, query.cost(), has_cells(query), query.expected));
     let mut queries = Vec::new();
@@ -466,6 +468,23 @@ pub(super) fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjun
         search: None,
     }
 }
+
+/// In place of a way that is far from the cheapest for some request, the cheapest of those that never are, where it is not much dearer.
+fn never_far<'q>((_, best): (usize, &Query), allowed: &[(usize, &'q Query)]) -> Option<(usize, &'q Query)> {
+    let least = Expected::least_by_request(allowed.iter().map(|(_, query)| &query.expected));
+    if !best.expected.is_far_from(&least) {
+        return None;
+    }
+    let most = best.expected.compared_half_units as f64 * NEVER_FAR_COST_MAX;
+    let instead = allowed.iter().filter(|(_, query)| {
+        let is_as_wide = query.reach.exceeds() && !best.reach.exceeds();
+        query.expected.compared_half_units as f64 <= most && !query.expected.is_far_from(&least) && !is_as_wide
+    });
+    instead.min_by_key(|(_, query)| query.cost()).copied()
+}
+
+/// How many times what the cheapest way takes one may take that is never far from the cheapest.
+const NEVER_FAR_COST_MAX: f64 = 2.0;
 
 fn has_cells(query: &Query) -> bool {
     query

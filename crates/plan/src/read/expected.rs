@@ -10,7 +10,7 @@ use singlet_model::Model;
 use singlet_model::model::LetValue;
 
 use super::candidate::Query;
-use super::chances::{Chances, is_of_row, open_ends, open_words};
+use super::chances::{Chances, ended_attributes, is_of_row, open_ends, open_words};
 use super::shares::{Rows, elements_of};
 use crate::bounds::Bounds;
 use crate::cost::{ROWS_MORE_EACH_ROUND, rows_asked};
@@ -45,6 +45,8 @@ const SHARES_BESIDE: [f64; REQUESTS] = [0.25, 0.95, 0.5, 0.05, 0.75];
 const WORDS_BESIDE: [f64; REQUESTS] = [0.7, 0.1, 0.5, 0.9, 0.3];
 /// How many requests a way is reckoned for that differ in what is sent.
 const REQUESTS: usize = 5;
+/// How far a way is never wanted to be from the cheapest for one of those requests: this many times, or this many half units more.
+const FAR: (u64, u64) = (3, 6);
 
 /// How many rows of an answer are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +65,8 @@ pub struct Expected {
     /// The same over several requests, which differ in where ends of ranges lie and which words are asked for: by this ways are compared.
     /// It is the root of the mean of squares, so that of two ways with one mean the one is cheaper that never takes far more.
     pub compared_half_units: u64,
+    /// The half units of each of those requests: the same number is the same request for all ways to answer one meaning.
+    pub half_units_by_request: [u64; REQUESTS],
     /// Those of them that gets of whole rows on the table take, behind an index that has only part of them.
     pub followed_half_units: u64,
     /// The requests.
@@ -75,6 +79,8 @@ pub struct Expected {
     pub kept_share: Option<f64>,
     /// How many rows take a unit.
     pub spare_rows: u64,
+    /// Rows of the answer in one of its ranges.
+    pub kept_in_range: f64,
 }
 
 impl Expected {
@@ -82,13 +88,32 @@ impl Expected {
     pub(super) const NOTHING: Expected = Expected {
         half_units: 0,
         compared_half_units: 0,
+        half_units_by_request: [0; REQUESTS],
         followed_half_units: 0,
         requests: 0,
         rows_read: 0.0,
         rows_kept: 0.0,
         kept_share: None,
         spare_rows: 0,
+        kept_in_range: 0.0,
     };
+
+    /// Whether it is far from what the cheapest way takes for one of the requests, by the least of each.
+    pub(super) fn is_far_from(&self, least: &[u64; REQUESTS]) -> bool {
+        let mut requests = self.half_units_by_request.iter().zip(least);
+        requests.any(|(own, least)| *own > least.saturating_mul(FAR.0) && *own > least.saturating_add(FAR.1))
+    }
+
+    /// The least of each request.
+    pub(super) fn least_by_request<'e>(all: impl Iterator<Item = &'e Expected>) -> [u64; REQUESTS] {
+        let mut least = [u64::MAX; REQUESTS];
+        for one in all {
+            for (least, own) in least.iter_mut().zip(one.half_units_by_request) {
+                *least = own.min(*least);
+            }
+        }
+        least
+    }
 
     /// In units.
     pub fn units(&self) -> ReadUnits {
@@ -110,19 +135,29 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
     if ends.is_empty() && !has_words {
         return usual;
     }
-    let beside = SHARES_OF_AN_END.iter().zip(SHARES_BESIDE).zip(WORDS_BESIDE);
-    let squares = beside.map(|((share, beside), word)| {
-        // Of more than two the others stay where ends usually lie.
-        let shares = [*share, beside];
+    // In the order of the meaning, which all ways have: of more than two the others stay where ends usually lie.
+    let ended = ended_attributes(&query.meaning);
+    let mut half_units_by_request = [0; REQUESTS];
+    let requests = half_units_by_request
+        .iter_mut()
+        .zip(SHARES_OF_AN_END)
+        .zip(SHARES_BESIDE)
+        .zip(WORDS_BESIDE);
+    for (((half_units, share), beside), word) in requests {
+        let shares = ended
+            .iter()
+            .zip([share, beside])
+            .filter(|(path, _)| ends.contains(path));
         let chances = Chances {
-            ends: ends.iter().cloned().zip(shares).collect(),
+            ends: shares.map(|(path, share)| (path.clone(), share)).collect(),
             word: has_words.then_some(word),
         };
-        let halves = with_chances(model, query, wanted, consistent, &chances).half_units as f64;
-        halves * halves
-    });
+        *half_units = with_chances(model, query, wanted, consistent, &chances).half_units;
+    }
+    let squares = half_units_by_request.iter().map(|halves| (*halves as f64).powi(2));
     Expected {
         compared_half_units: whole((squares.sum::<f64>() / REQUESTS as f64).sqrt()),
+        half_units_by_request,
         ..usual
     }
 }
@@ -133,6 +168,7 @@ fn with_chances(model: &Model, query: &Query, wanted: RowsWanted, consistent: bo
         return Expected {
             half_units: u64::MAX,
             compared_half_units: u64::MAX,
+            half_units_by_request: [u64::MAX; REQUESTS],
             requests: u64::MAX,
             rows_read: f64::MAX,
             ..Expected::NOTHING
@@ -171,14 +207,18 @@ fn with_chances(model: &Model, query: &Query, wanted: RowsWanted, consistent: bo
         RowsWanted::Page(_) if query.is_get() => 1.0,
         RowsWanted::Page(page) => {
             let first = rows_asked(&Bounds::USUAL, page, query.drops_rows(), said_share, spare_rows) as f64;
-            let needed = page as f64 / kept_share;
+            // What is kept of so many rows varies: the root of the mean of squares of how many it takes.
+            let needed = page as f64 / kept_share * (1.0 + (1.0 - kept_share) / page.max(1) as f64).sqrt();
             in_one.min(first + (needed - first).max(0.0) * margin)
         }
     };
-    let asked = match query.in_sequence && wanted != RowsWanted::All {
+    let kept_in_range = in_one * kept_share;
+    let asked = match wanted {
         // One range after the other, until there are enough.
-        true => (read_in_one.max(1.0) / in_one.max(1.0)).ceil().clamp(1.0, ranges),
-        false => ranges,
+        RowsWanted::Page(page) if query.in_sequence => (page as f64 / kept_in_range.max(f64::MIN_POSITIVE))
+            .ceil()
+            .clamp(1.0, ranges.max(1.0)),
+        RowsWanted::Page(_) | RowsWanted::All => ranges,
     };
     let bytes = read_in_one * row_bytes;
     let per_block = if consistent { 2.0 } else { 1.0 };
@@ -196,12 +236,14 @@ fn with_chances(model: &Model, query: &Query, wanted: RowsWanted, consistent: bo
     Expected {
         half_units: whole(half_units),
         compared_half_units: whole(half_units),
+        half_units_by_request: [whole(half_units); REQUESTS],
         followed_half_units: whole(followed),
         requests: whole(requests),
         rows_read,
         rows_kept: rows_read * kept_share,
         kept_share: said_share,
         spare_rows,
+        kept_in_range,
     }
 }
 

@@ -125,7 +125,7 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 row.descending = query.descending;
                 row.filter = show_conjunction(&query.rest);
                 // Of what is only counted nothing is asked for.
-                let bare = plan.queries.len() == 1 && query.in_sequence && query.takes_all();
+                let bare = plan.queries.len() == 1 && query.reads_one_range() && query.takes_all();
                 let names = query.projection(!bare).filter(|_| !is_counted(model, read, part));
                 row.bare = bare;
                 row.narrowed = query.layout.is_narrowed;

@@ -6,7 +6,7 @@ use singlet_model::Model;
 use singlet_model::expression::Expr;
 use singlet_model::model::Entity;
 
-use super::candidate::{AskedWord, Wanted};
+use super::candidate::{AskedWord, Query, Wanted};
 use super::cases;
 use super::choose::{SelectionPlan, choose};
 use crate::bounds::Bounds;
@@ -17,7 +17,14 @@ use crate::meaning::{self, Conjuncts};
 pub(super) fn is_cheaper(split: &SelectionPlan, whole: &SelectionPlan) -> bool {
     let (apart, together) = (split.expected_cost(), whole.expected_cost());
     let is_chosen = split.queries.iter().any(|query| query.asked_share < 1.0);
-    apart < together && (!is_chosen || apart.0 as f64 <= together.0 as f64 * CHOSEN_PART_COST_MAX)
+    let by_own_ways = || split.queries.iter().any(|query| !is_same_path(query, whole));
+    apart < together && (!is_chosen || apart.0 as f64 <= together.0 as f64 * CHOSEN_PART_COST_MAX && by_own_ways())
+}
+
+/// Whether a part is asked for where the whole would be.
+fn is_same_path(part: &Query, whole: &SelectionPlan) -> bool {
+    let path = |query: &Query| (query.entity, query.index, query.choice);
+    whole.queries.iter().all(|query| path(query) == path(part))
 }
 
 /// What parts of which an argument chooses one may cost, as a part of the whole.

@@ -44,7 +44,7 @@ impl<'a> ReadCall<'a> {
         let mut reading = self.reading(selection, plan, None);
         reading.scope.row = parent;
         let mut stretch = Stretch::default();
-        let mut walk = SelectionWalk::new(reading);
+        let mut walk = SelectionWalk::whole(reading);
         while let Some(rows) = walk.next(usize::MAX).await? {
             reading.budget.keep_none();
             for row in &rows {

@@ -2,7 +2,8 @@
 
 use singlet_model::evaluate::evaluate;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_plan::cost::Origin;
+use singlet_model::model::SelectionKind;
+use singlet_plan::cost::{Origin, RequestCost};
 use singlet_plan::read::{Combination, PartValues, Query};
 use singlet_plan::values::Values;
 use singlet_store::{KeyRange, SortRange};
@@ -19,6 +20,8 @@ use crate::values::json_text;
 pub struct Preview {
     /// Which of the plan's requests.
     pub at: usize,
+    /// What it costs, with the number of ranges and rows that this call asks for where that is known.
+    pub cost: RequestCost,
     /// The index's name; the table, if there is none.
     pub index: Option<String>,
     /// The ranges that are asked for, a request for each and page.
@@ -75,6 +78,7 @@ impl Engine {
         for (at, cost) in combination.requests.iter().enumerate() {
             let mut preview = Preview {
                 at,
+                cost: cost.clone(),
                 index: None,
                 ranges: Vec::new(),
                 waits_for: None,
@@ -91,6 +95,19 @@ impl Engine {
                     let ranges = keys::query_ranges(&self.model, query, scope)?;
                     preview.ranges.extend(ranges.into_iter().map(|range| range.keys));
                 }
+            }
+            if matches!(cost.origin, Origin::Query { .. }) && preview.waits_for.is_none() {
+                let ranges = preview.ranges.len() as u64;
+                let elements_most = read.each.as_ref().map_or(1, |each| each.at_most);
+                preview.cost = cost.with_ranges(ranges, (scopes.len() as u64, elements_most));
+            }
+            let is_list = read
+                .selection
+                .as_ref()
+                .is_some_and(|selection| selection.kind == SelectionKind::Find);
+            let is_paged = is_list && cost.parts.is_empty() && read.pages.is_none();
+            if let Some(limit) = request.limit.filter(|_| is_paged) {
+                preview.cost = preview.cost.for_rows(limit as u64);
             }
             requests.push(preview);
         }

@@ -163,6 +163,7 @@ impl<'a> ReadCall<'a> {
             allow,
             consistent: selection.consistent || self.read.consistent.is_some(),
             requests_max: self.requests_max(),
+            is_whole: false,
             search: self.engine.search.get(),
             budget: &self.budget,
         }

@@ -32,13 +32,14 @@ type CountedQuery<'a> = (&'a Query, Option<Vec<CollectionRange>>);
 pub(super) type OrderTypes = Vec<Option<Type>>;
 
 impl Branch<'_> {
-    /// The ranges that are read side by side; where they follow one another, the first that has not ended.
-    pub fn read_now(&self) -> std::ops::Range<usize> {
+    /// The ranges that are read side by side; where they follow one another, so many of those that have not ended, from the first on.
+    pub fn read_now(&self, at_once: usize) -> std::ops::Range<usize> {
+        let all = self.streams.len();
         if !self.query.in_sequence {
-            return 0..self.streams.len();
+            return 0..all;
         }
         let first = self.streams.iter().position(|stream| !stream.is_done());
-        first.map_or(0..0, |first| first..first + 1)
+        first.map_or(0..0, |first| first..first.saturating_add(at_once).min(all))
     }
 }
 
@@ -84,8 +85,9 @@ impl<'a> Reading<'a> {
                 match resumed.next() {
                     Some(RangePosition::After(key)) => stream.go_on_after(key),
                     Some(RangePosition::Done) => stream.end(),
-                    Some(RangePosition::Behind) => stream.fall_behind(),
-                    Some(RangePosition::Start) | None => {}
+                    Some(RangePosition::Behind) if self.is_ordered() => stream.fall_behind(),
+                    // Where rows come in no order, nothing of a range was given while one before it had rows.
+                    Some(RangePosition::Behind | RangePosition::Start) | None => {}
                 }
                 streams.push(stream);
             }
@@ -143,12 +145,15 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Whether a range must be read on before the next row is known.
-pub(super) fn needs_page(branches: &[Branch<'_>]) -> bool {
-    branches
+/// Whether a range must be read on before the next row is known. Where rows come in no order, alternatives follow one another as ranges do.
+pub(super) fn needs_page(branches: &[Branch<'_>], is_ordered: bool) -> bool {
+    let mut open = branches
         .iter()
-        .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
-        .any(RangeRows::needs_page)
+        .flat_map(|branch| branch.streams.get(branch.read_now(1)).unwrap_or_default());
+    match is_ordered {
+        true => open.any(RangeRows::needs_page),
+        false => open.next().is_some_and(RangeRows::needs_page),
+    }
 }
 
 pub(super) fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Attributes> {

@@ -375,6 +375,7 @@ impl<'a> Attempt<'a> {
             allow: None,
             consistent: plan.queries.iter().all(|query| query.index.is_none()),
             requests_max: None,
+            is_whole: false,
             search: None,
             budget: &self.budget,
         }

@@ -28,6 +28,7 @@ mod looking;
 mod new_values;
 mod record;
 mod refuse;
+mod request_cost;
 mod send;
 mod steps;
 mod touched;

@@ -349,13 +349,19 @@ impl<'m> Table<'m> {
             span
         });
         let spans = spans.chain((0..empty).map(|_| Vec::new()));
+        let mut spans: Vec<Vec<&Entry>> = spans.collect();
+        // In no order one span may be read after the other: at least those that have most of what is wanted.
+        if asked.order.is_empty() {
+            let meant = |entry: &&&Entry| kept.get(entry.row).copied().unwrap_or(false);
+            spans.sort_by_cached_key(|span| std::cmp::Reverse(span.iter().filter(meant).count()));
+        }
         let parts: Vec<&str> = bound.iter().map(|(part, _)| part.path.as_str()).collect();
         let behind = if ranged.is_empty() { "" } else { " and a range" };
         let name = format!("{} by [{}]{behind}, {ranges} times", place.name, parts.join(", "));
         Some(self.read(asked, place, name, spans, kept))
     }
 
-    /// What it takes to read spans of a place, each until as many rows are found as are wanted.
+    /// What it takes to read spans of a place: side by side each until as many rows are found as are wanted, in no order one after the other.
     fn read<'e>(
         &self,
         asked: &Asked<'_>,
@@ -372,10 +378,18 @@ impl<'m> Table<'m> {
             half_units: 0,
             requests: 0,
         };
+        let mut found = 0;
+        let is_enough = |found: usize| asked.wanted.is_some_and(|wanted| found >= wanted);
         for span in spans {
-            let (mut bytes, mut found) = (0, 0);
+            if !asked.order.is_empty() {
+                found = 0;
+            }
+            if is_enough(found) {
+                break;
+            }
+            let mut bytes = 0;
             for entry in span {
-                if asked.wanted.is_some_and(|wanted| found >= wanted) {
+                if is_enough(found) {
                     break;
                 }
                 bytes += entry.bytes;

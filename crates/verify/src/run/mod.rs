@@ -3,6 +3,7 @@
 pub mod coverage;
 pub mod followed;
 pub mod parallel;
+pub mod ranges;
 pub mod reads;
 pub mod writes;
 

@@ -172,7 +172,7 @@ fn in_groups(rng: &mut Rng, caller: Caller, id: &str) -> Caller {
     caller.with_claim("groups", groups)
 }
 
-fn case_of(rng: &mut Rng, read: &GeneratedRead, bench: &Bench) -> Case {
+pub(super) fn case_of(rng: &mut Rng, read: &GeneratedRead, bench: &Bench) -> Case {
     let row = read.some_row(rng, bench.rows());
     let texts = row
         .into_iter()

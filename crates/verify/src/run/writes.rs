@@ -14,7 +14,7 @@ use crate::generate;
 use crate::shrink::{AsyncShows, smallest_model};
 use crate::smallest::{StoreMaker, declared_settings, kind_of};
 use crate::writes::sequence::{fewest_operations, first_difference, operation_lines};
-use crate::writes::{Draw, ExpectedOutcome, Op, WriteSequence, WriteSpent};
+use crate::writes::{Draw, ExpectedOutcome, Op, RangeWidths, WriteSequence, WriteSpent};
 
 /// Operations on one table.
 const SEQUENCE: u64 = 100;
@@ -40,6 +40,8 @@ pub struct WriteTally {
     pub models: usize,
     /// By write, what its runs took, where costs are compared.
     pub spent: BTreeMap<String, WriteSpent>,
+    /// How wide the ranges were that are told of requests, where costs are compared.
+    pub widths: RangeWidths,
     /// Whether the store counts otherwise than the plan does, so that costs are not compared.
     pub costs_differ: bool,
 }
@@ -94,6 +96,7 @@ impl WriteTally {
         for (write, spent) in &other.spent {
             self.spent.entry(write.clone()).or_default().add_spent(spent);
         }
+        self.widths.add_widths(&other.widths);
         self.coverage.add_coverage(other.coverage);
     }
 }
@@ -178,6 +181,10 @@ pub async fn sequence_cases(
     for (write, spent) in sequence.spent_by_write() {
         tally.spent.entry(write.clone()).or_default().add_spent(spent);
     }
+    sequence
+        .range_widths()
+        .into_iter()
+        .for_each(|widths| tally.widths.add_widths(widths));
     let done: Vec<&str> = done.iter().map(String::as_str).collect();
     tally.coverage.see_words(text, "writes", &done);
     Ok(())

@@ -26,6 +26,54 @@ pub(super) struct WriteCapacity {
     items: Vec<Item>,
     /// What operations took, by write.
     spent: BTreeMap<String, WriteSpent>,
+    /// How wide the ranges of requests were.
+    widths: RangeWidths,
+}
+
+/// How wide the ranges are that are told of requests before they run.
+#[derive(Clone, Debug, Default)]
+pub struct RangeWidths {
+    /// The most is no more than four times the least.
+    pub narrow: usize,
+    /// It is more.
+    pub wide: usize,
+    /// There is no most.
+    pub open: usize,
+    /// The ones that are not narrow, by write.
+    pub of: BTreeMap<String, usize>,
+}
+
+/// The most times the least that a narrow range is.
+const NARROW_TIMES_MAX: u64 = 4;
+
+impl RangeWidths {
+    /// Counts the range of one request.
+    pub fn count_range(&mut self, name: &str, least: u64, most: Option<u64>) {
+        match most {
+            Some(most) if most <= least.max(1) * NARROW_TIMES_MAX => {
+                self.narrow += 1;
+                return;
+            }
+            Some(_) => self.wide += 1,
+            None => self.open += 1,
+        }
+        *self.of.entry(name.to_owned()).or_default() += 1;
+    }
+
+    /// Both together.
+    pub fn add_widths(&mut self, other: &RangeWidths) {
+        self.narrow += other.narrow;
+        self.wide += other.wide;
+        self.open += other.open;
+        for (name, count) in &other.of {
+            *self.of.entry(name.clone()).or_default() += count;
+        }
+    }
+
+    /// The part of all that are narrow, those without a most among them.
+    pub fn narrow_share(&self) -> f64 {
+        self.narrow as f64 / (self.narrow + self.wide + self.open).max(1) as f64
+    }
 }
 
 /// What the runs of one write took, and how much more than the least that was.
@@ -77,12 +125,53 @@ impl WriteCapacity {
             largest_units: None,
             items: Vec::new(),
             spent: BTreeMap::new(),
+            widths: RangeWidths::default(),
         }
     }
 
     /// What operations took.
     pub fn spent_by_write(&self) -> &BTreeMap<String, WriteSpent> {
         &self.spent
+    }
+
+    /// How wide the ranges of requests were.
+    pub fn range_widths(&self) -> &RangeWidths {
+        &self.widths
+    }
+
+    /// Whether a request that was done consumed what was told of it before, for items as large as they are.
+    pub fn compare_request(
+        &mut self,
+        engine: &Engine,
+        write: &Write,
+        request: &WriteRequest,
+        consumed: u64,
+        leaves_a_row: bool,
+    ) -> Result<(), VerifyError> {
+        let cost = engine.write_cost(&write.name, request);
+        let cost = cost.map_err(|error| VerifyError::failed("nothing is told of what it costs", error))?;
+        if !write.steps.iter().any(|step| step.using.is_some()) {
+            self.widths.count_range(&write.name, cost.least, cost.most);
+        }
+        self.compare(
+            &CapacityRange::of(engine.model(), write, &cost),
+            request,
+            consumed,
+            leaves_a_row,
+        )
+        .map_err(|error| error.reworded(|what| format!("of this request, {what}")))
+    }
+
+    /// Whether an operation that was done consumed what its plan says, for items as large as they are.
+    pub fn compare_write(
+        &self,
+        at: usize,
+        request: &WriteRequest,
+        consumed: u64,
+        leaves_a_row: bool,
+    ) -> Result<(), VerifyError> {
+        let range = self.ranges.get(at).copied().unwrap_or_default();
+        self.compare(&range, request, consumed, leaves_a_row)
     }
 
     /// Takes note of what an operation took that brought the table to these items. One that leaves a row as it is checks it alone, and one
@@ -120,16 +209,14 @@ impl WriteCapacity {
         self.items = items.to_vec();
     }
 
-    /// Whether an operation that was done consumed what its plan says, for items as large as they are. A row that stays as it is is
-    /// only checked: then the least does not hold.
-    pub fn compare_consumed(
+    /// Whether what was consumed lies in a range. A row that stays as it is is only checked: then the least does not hold.
+    fn compare(
         &self,
-        at: usize,
+        range: &CapacityRange,
         request: &WriteRequest,
         consumed: u64,
         leaves_a_row: bool,
     ) -> Result<(), VerifyError> {
-        let range = self.ranges.get(at).copied().unwrap_or_default();
         let least = if leaves_a_row { 0 } else { range.least };
         let has_record = range.may_have_record && (range.is_keyed || request.idempotency_key.is_some());
         let most = range.most.filter(|_| !has_record);

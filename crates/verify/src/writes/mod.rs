@@ -30,7 +30,7 @@ pub mod world;
 pub use at_once::{AT_ONCE_MAX, AtOnce, names_its_rows};
 pub use by_hand::names_a_call;
 pub(crate) use by_hand::why_not_by_hand;
-pub use capacity::WriteSpent;
+pub use capacity::{RangeWidths, WriteSpent};
 pub use draw::Draw;
 pub use followed::FollowedOp;
 pub(crate) use followed::FollowedSequence;

@@ -19,7 +19,7 @@ use crate::smallest::StoreMaker;
 
 use singlet_plan::write::{WriteCost, write_costs};
 
-use super::capacity::{WriteCapacity, WriteSpent};
+use super::capacity::{RangeWidths, WriteCapacity, WriteSpent};
 use super::dump;
 use super::oracle::{ExpectedOutcome, MeantWrite, Oracle};
 use super::request::version_of;
@@ -113,6 +113,11 @@ impl WriteSequence {
         self.costs.iter().flat_map(WriteCapacity::spent_by_write)
     }
 
+    /// How wide the ranges were that were told of requests, where they are held to costs.
+    pub fn range_widths(&self) -> Option<&RangeWidths> {
+        self.costs.as_ref().map(WriteCapacity::range_widths)
+    }
+
     /// The model.
     pub fn model(&self) -> &Model {
         &self.judge
@@ -202,7 +207,9 @@ impl WriteSequence {
             costs.see_items(&items);
             let at = model.writes.iter().position(|known| known.name == write.name);
             if let (Some(consumed), Some(at)) = (consumed, at) {
-                costs.compare_consumed(at, &request, consumed.write.get(), meant.leaves_a_row)?;
+                let units = consumed.write.get();
+                costs.compare_write(at, &request, units, meant.leaves_a_row)?;
+                costs.compare_request(&self.engine, write, &request, units, meant.leaves_a_row)?;
             }
         }
         meant.put(&made);

@@ -4,8 +4,8 @@ use singlet_model::Model;
 use singlet_model::model::Write;
 use singlet_plan::plan_json::{call_text, cost_of_write, read_first, units_text};
 use singlet_plan::write::{
-    MonthCost, following_webhooks, following_writes, plan_write, possible_refusals, trigger_text, write_costs,
-    write_text,
+    MonthCost, WriteCost, following_webhooks, following_writes, plan_write, possible_refusals, trigger_text,
+    write_costs, write_text,
 };
 
 use crate::table;
@@ -26,6 +26,11 @@ pub(crate) fn writes_table(model: &Model) -> String {
     });
     let columns = ["write", "call", "reads first", "write units"];
     table::aligned_table(&columns, rows.collect())
+}
+
+/// What one request costs.
+pub(crate) fn request_line(cost: &WriteCost) -> String {
+    format!("  request  {}: {}\n", units_text(cost), cost.terms.join(", "))
 }
 
 /// One write in full.

@@ -115,6 +115,7 @@ fn by_hand(context: &Context<'_>, read: &Read) -> Option<RequestCost> {
         consistency: if strong { Consistency::Strong } else { Consistency::Eventual },
         times: Times::sent_once(),
         rows: if whole { Some(1) } else { using.limit.map(|(limit, _)| limit) },
+        rows_there: None,
         reads_on: using.filter.is_some(),
         asked_words: Vec::new(),
     })
