@@ -28,6 +28,6 @@ mod value;
 
 pub use capacity::{ReadUnits, WriteUnits};
 pub use number::{Number, NumberError};
-pub use path::{Path, Paths, Segment};
+pub use path::{Path, Paths, Segment, first_bytes};
 pub use size::item_size_bytes;
 pub use value::{Item, Value};

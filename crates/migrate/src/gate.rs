@@ -118,6 +118,10 @@ impl StoreLayer for GatedStore {
     fn passes_at_once(&self) -> bool {
         true
     }
+
+    fn passes_wanted(&self) -> bool {
+        true
+    }
 }
 
 /// The same engine on a store that lets nothing through while the table is migrated, or once it is another model's. It is watched for

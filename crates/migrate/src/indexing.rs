@@ -16,7 +16,7 @@ use singlet_runtime::load::entity_of_item;
 use singlet_runtime::{Attributes, Caller, Engine, RuntimeError, Scope, key_in, retried_past_conflicts, row, table};
 use singlet_store::{
     GetRequest, IndexSpec, PageAnswer, PutRequest, QueryRequest, Result as StoreResult, ScanRequest, Store, StoreError,
-    StoreLayer, TableChange,
+    StoreLayer, TableChange, WantedItem,
 };
 
 use crate::error::{MigrateError, RowMisfit};
@@ -61,6 +61,15 @@ impl StoreLayer for IndexGate {
 
     fn passes_at_once(&self) -> bool {
         true
+    }
+
+    fn passes_wanted(&self) -> bool {
+        true
+    }
+
+    async fn query_wanted(&self, request: &QueryRequest, wanted: WantedItem<'_>) -> StoreResult<PageAnswer> {
+        self.check(request.index.as_ref())?;
+        self.store.query_wanted(request, wanted).await
     }
 
     async fn query(&self, request: &QueryRequest) -> StoreResult<PageAnswer> {

@@ -8,7 +8,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chacha20poly1305::aead::{Aead, OsRng, Payload};
+use chacha20poly1305::aead::{Aead, AeadInPlace, OsRng, Payload};
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use serde::{Deserialize, Serialize};
 use singlet_item::{Item, Value};
@@ -19,6 +19,7 @@ use crate::scope::{Attributes, Caller};
 use crate::searched::SearchPlace;
 
 const NONCE_BYTES: usize = 24;
+const TAG_BYTES: usize = 16;
 
 /// The longest cursor that is looked at, in bytes: twice what the places of ranges may take ([`Bounds::cursor_bytes`]), the row
 /// that was given last, and what base64 adds.
@@ -161,12 +162,14 @@ impl Sealer {
     /// Seals bytes for what other bytes name.
     pub(crate) fn seal_bytes(&self, bytes: &[u8], belongs: &[u8]) -> Result<String, RuntimeError> {
         let nonce = XNonce::from(random_bytes::<NONCE_BYTES>().ok_or(RuntimeError::Cursor)?);
-        let payload = Payload {
-            msg: bytes,
-            aad: belongs,
-        };
-        let sealed = self.cipher.encrypt(&nonce, payload).map_err(|_| RuntimeError::Cursor)?;
-        Ok(URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat()))
+        // Sealed where it is sent from: the nonce, what is sealed, and the tag that seals it.
+        let mut sealed = Vec::with_capacity(NONCE_BYTES + bytes.len() + TAG_BYTES);
+        sealed.extend_from_slice(&nonce);
+        sealed.extend_from_slice(bytes);
+        let secret = sealed.get_mut(NONCE_BYTES..).unwrap_or_default();
+        let tag = self.cipher.encrypt_in_place_detached(&nonce, belongs, secret);
+        sealed.extend_from_slice(&tag.map_err(|_| RuntimeError::Cursor)?);
+        Ok(URL_SAFE_NO_PAD.encode(&sealed))
     }
 
     /// Opens a cursor.

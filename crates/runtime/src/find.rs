@@ -239,7 +239,7 @@ impl<'a> Reading<'a> {
     }
 
     async fn got(&self, keyed: &KeyedRow<'_>) -> Result<FoundRows, RuntimeError> {
-        let request = keyed.item_lookup().to_request();
+        let request = keyed.request();
         let mut answer = retry::with_retries(self.bounds(), || self.store.get(&request)).await?;
         Ok(FoundRows {
             rows: keyed.of_answer(&mut answer)?.into_iter().collect(),

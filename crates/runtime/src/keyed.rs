@@ -8,7 +8,7 @@ use singlet_model::evaluate::holds_condition;
 use singlet_model::expression::Expr;
 use singlet_model::model::Entity;
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{GetAnswer, ItemLookup};
+use singlet_store::{GetAnswer, GetRequest, ItemLookup};
 
 use crate::error::RuntimeError;
 use crate::keys::OneKey;
@@ -87,14 +87,44 @@ impl<'a> Keyed<'a> {
 }
 
 impl KeyedRow<'_> {
-    /// What is asked of a store that gives it at once.
+    /// What is asked of a store that gives it at once: that looks itself at whether the item is a row that is there.
     pub(crate) fn item_lookup(&self) -> ItemLookup<'_> {
         ItemLookup {
             table: &self.model.table.name,
             key: &self.key,
             consistent: self.consistent,
-            projection: self.query.item_projection().unwrap_or(&EVERYTHING),
+            projection: self.query.layout.row_alone().unwrap_or_else(|| self.projection()),
+            wanted: row::wanted_item(self.model, self.entity, self.scope.now),
         }
+    }
+
+    /// The row that [`KeyedRow::lookup`] has brought, if the meaning includes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`KeyedRow::of_answer`].
+    pub(crate) fn of_lookup(&self, answer: &mut GetAnswer) -> Result<Option<Attributes>, RuntimeError> {
+        if self.query.layout.row_alone().is_none() {
+            return self.of_answer(answer);
+        }
+        let Some(item) = answer.item.take() else {
+            return Ok(None);
+        };
+        self.kept(Some(row::take_row_alone((self.model, self.entity), item, self.scope)?))
+    }
+
+    /// What is asked of a store that has to be waited for.
+    pub(crate) fn request(&self) -> GetRequest {
+        GetRequest {
+            table: self.model.table.name.clone(),
+            key: self.key_item(),
+            consistent: self.consistent,
+            projection: self.projection().clone(),
+        }
+    }
+
+    fn projection(&self) -> &Paths {
+        self.query.item_projection().unwrap_or(&EVERYTHING)
     }
 
     /// Its key, as an item.

@@ -58,6 +58,8 @@ pub(crate) struct RangeRows<'a> {
     layout: &'a Layout,
     /// Whether rows come without their keys.
     is_bare: bool,
+    /// Whether the store gives the attributes of rows alone, and of those only that are there.
+    is_row_alone: bool,
     buffer: VecDeque<Arrived<'a>>,
     /// Where the next page begins; none at the start.
     next: Option<Item>,
@@ -93,6 +95,7 @@ impl<'a> RangeRows<'a> {
             except: range.except,
             layout: &query.layout,
             is_bare: false,
+            is_row_alone: false,
             buffer: VecDeque::new(),
             next: None,
             ended: false,
@@ -109,7 +112,7 @@ impl<'a> RangeRows<'a> {
     pub fn select_query(&mut self, query: &'a Query, alone: bool) {
         self.is_bare = alone && query.takes_all() && self.except.is_empty() && self.key.is_none() && !self.is_mixed;
         if let Some(paths) = query.projection(!self.is_bare) {
-            self.request.select = Select::Paths(Arc::clone(paths));
+            self.request.select = Select::Paths(paths.clone());
         }
     }
 
@@ -241,14 +244,31 @@ impl<'a> RangeRows<'a> {
         if let Some(next) = &self.next {
             self.request.start = Some(next.clone());
         }
+        self.ask_for_row_alone(store);
         let turn = budget.next_turn(&scope.setting.bounds).await;
         let page = match &self.key {
             Some(key) => self.got(store, key, scope).await?,
             None if self.scan => self.scanned(store, scope).await?,
+            None if self.is_row_alone => {
+                let wanted = row::wanted_item(place.0, place.1, scope.now);
+                retry::with_retries(&scope.setting.bounds, || store.query_wanted(&self.request, wanted)).await?
+            }
             None => retry::with_retries(&scope.setting.bounds, || store.query(&self.request)).await?,
         };
         drop(turn);
         self.arrive_page(store, place, follow, page, (scope, budget)).await
+    }
+
+    /// Where the store looks itself at which items are rows, what tells that is not asked for.
+    fn ask_for_row_alone(&mut self, store: &Arc<dyn Store>) {
+        if let Some(paths) = self.layout.row_alone()
+            && self.is_bare
+            && !self.is_row_alone
+            && store.looks_at_items()
+        {
+            self.request.select = Select::Paths(paths.clone());
+            self.is_row_alone = true;
+        }
     }
 
     /// The key of the one item that is to be got, where the range holds no other and it was not got yet.
@@ -279,6 +299,14 @@ impl<'a> RangeRows<'a> {
         let mut arrived = Vec::with_capacity(page.items.len());
         for item in page.items {
             stretch.row().await;
+            if self.is_row_alone {
+                let row = row::take_row_alone(place, item, scope)?;
+                arrived.push(Arrived {
+                    row,
+                    position: Key::new(),
+                });
+                continue;
+            }
             if self.is_bare {
                 let row = row::take_live_without_keys(place, item, self.layout, scope)?;
                 arrived.extend(row.map(|row| Arrived {

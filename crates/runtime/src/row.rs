@@ -1,6 +1,6 @@
 //! Between rows as entities see them and items as the table stores them.
 //!
-//! Five ways lead from an item to its row. They differ in what they say of a row whose time has come, and in whose the item is:
+//! Six ways lead from an item to its row. They differ in what they say of a row whose time has come, and in whose the item is:
 //!
 //! | | expired | lapsed states | the item |
 //! |---|---|---|---|
@@ -9,6 +9,7 @@
 //! | [`decode_as_stored`] | the row | as stored | borrowed |
 //! | [`take_live_with_key`] | none | the later state | taken; its key beside the row |
 //! | [`take_live_without_keys`] | none | the later state | taken; it was asked for without keys |
+//! | [`take_row_alone`] | the store gave none | the later state | taken; the store looked at whether it is [wanted](wanted_item) |
 //!
 //! **Invariant: what a read answers is live.** The engine removes expired items when it likes, so that a reader who saw them would
 //! answer otherwise from one moment to the next. What is about the item itself (changes of it, audits, dumps, updates that must
@@ -28,6 +29,7 @@ use singlet_model::evaluate::{EvaluateError, evaluate_as, holds_condition, time}
 use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, Lapse, PartFunction, States, Stored};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::{Held, Layout};
+use singlet_store::WantedItem;
 
 use crate::error::RuntimeError;
 use crate::range_rows::Key;
@@ -163,12 +165,30 @@ pub(crate) fn take_live_without_keys(
     if layout.has_renamed {
         return Ok(take_live_with_key((model, entity), item, layout, scope)?.map(|(row, _)| row));
     }
+    take_row_alone((model, entity), item, scope).map(Some)
+}
+
+/// What a store that looks at items itself is told of those that are rows of an entity, and not over.
+pub(crate) fn wanted_item<'m>(model: &'m Model, entity: &'m Entity, now: i64) -> WantedItem<'m> {
+    let kind = model.table.type_attribute.as_deref();
+    WantedItem {
+        kind: kind.map(|name| (name, entity.name.as_str())),
+        end: model.table.ttl.as_deref().map(|name| (name, now)),
+    }
+}
+
+/// The row of an item of which only its attributes were asked for, and which is known to be a row that is there.
+pub(crate) fn take_row_alone(
+    (model, entity): (&Model, &Entity),
+    mut item: Item,
+    scope: Scope<'_>,
+) -> Result<Attributes, RuntimeError> {
     if item.values().any(Value::is_null) {
         item.retain(|_, value| !value.is_null());
     }
     name_again(entity, &mut item);
     lapse(model.source_of(entity), &mut item, scope)?;
-    Ok(Some(item))
+    Ok(item)
 }
 
 /// The row as its item has it, expired and lapsed or not.
@@ -229,7 +249,7 @@ pub fn has_expired(model: &Model, item: &Item, now: i64) -> bool {
 /// Whether a time in seconds has passed.
 fn is_over(seconds: &Value, now: i64) -> bool {
     let seconds = seconds.as_number().and_then(Number::to_i64);
-    seconds.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
+    seconds.is_some_and(|seconds| WantedItem::is_over(seconds, now))
 }
 
 /// Attributes that stand only in keys, and what else those keys have.

@@ -62,7 +62,7 @@ use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, ErrorKind, GetAnswer,
     GetRequest, ItemLookup, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage,
     StreamRequest, TableChange, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest,
-    TransactWriteRequest, UpdateRequest, WriteAnswer,
+    TransactWriteRequest, UpdateRequest, WantedItem, WriteAnswer,
 };
 
 use catalogue::Catalogue;
@@ -249,6 +249,16 @@ impl Store for EmbeddedStore {
     async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
         let snapshot = self.snapshot();
         let page = Page::query_page(self.catalogue(), &snapshot, request)?;
+        self.read_page(snapshot, page).await
+    }
+
+    fn looks_at_items(&self) -> bool {
+        true
+    }
+
+    async fn query_wanted(&self, request: &QueryRequest, wanted: WantedItem<'_>) -> Result<PageAnswer> {
+        let snapshot = self.snapshot();
+        let page = Page::query_wanted(self.catalogue(), &snapshot, request, wanted)?;
         self.read_page(snapshot, page).await
     }
 

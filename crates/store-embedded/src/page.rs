@@ -11,14 +11,15 @@ use singlet_item::{Item, ReadUnits};
 use singlet_keyspace::{Bytes, Direction as Order};
 use singlet_store::{
     Consumed, Direction, PageAnswer, QueryRequest, Result, ScanRequest, Select, StoreError, TableConsumed, Units,
+    WantedItem,
 };
 
 use crate::bounds;
 use crate::catalogue::{Catalogue, Index, Table};
-use crate::codec::{RawItem, damaged_data};
+use crate::codec::{RawItem, WantedTest, damaged_data};
 use crate::expression;
 use crate::layout::{self, Span};
-use crate::select::{Filter, Projection, with_first};
+use crate::select::{Filter, Projection, returned_of_wanted, with_first};
 use crate::view::{View, from_space};
 use crate::words;
 
@@ -37,6 +38,8 @@ pub(crate) struct Page {
     /// How many rows may still be looked at.
     left: Option<u32>,
     filter: Option<Filter>,
+    /// What the items must be that are returned.
+    wanted: Option<Arc<WantedRows>>,
     returns: Returns,
     consistency: Consistency,
     items: Vec<Item>,
@@ -47,6 +50,30 @@ pub(crate) struct Page {
     fetched: ReadUnits,
     /// The row at which the page ends, unless all was read.
     last: Option<Bytes>,
+}
+
+/// A [`WantedItem`] for as long as a page is read.
+#[derive(Debug)]
+struct WantedRows {
+    kind: Option<(String, String)>,
+    end: Option<(String, i64)>,
+}
+
+impl WantedRows {
+    fn of(wanted: WantedItem<'_>) -> Option<Arc<Self>> {
+        let kind = wanted.kind.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
+        let end = wanted.end.map(|(name, now)| (name.to_owned(), now));
+        (kind.is_some() || end.is_some()).then(|| Arc::new(WantedRows { kind, end }))
+    }
+
+    fn test(&self) -> Option<WantedTest<'_>> {
+        let kind = self.kind.as_ref();
+        let end = self.end.as_ref();
+        WantedTest::of(WantedItem {
+            kind: kind.map(|(name, kind)| (name.as_str(), kind.as_str())),
+            end: end.map(|(name, now)| (name.as_str(), *now)),
+        })
+    }
 }
 
 /// What a page returns of each row.
@@ -124,6 +151,19 @@ impl Page {
         page.order = order;
         page.span = span;
         Ok(page)
+    }
+
+    /// A query of which only items are returned that are wanted.
+    pub(crate) fn query_wanted(
+        catalogue: &Catalogue,
+        view: &impl View,
+        request: &QueryRequest,
+        wanted: WantedItem<'_>,
+    ) -> Result<Self> {
+        Ok(Self {
+            wanted: WantedRows::of(wanted),
+            ..Self::query_page(catalogue, view, request)?
+        })
     }
 
     pub(crate) fn scan_page(catalogue: &Catalogue, view: &impl View, request: &ScanRequest) -> Result<Self> {
@@ -205,6 +245,7 @@ impl Page {
             order: Order::Forward,
             left: limit,
             filter,
+            wanted: None,
             returns,
             consistency: match consistent {
                 true => Consistency::Strong,
@@ -236,12 +277,14 @@ impl Page {
     pub(crate) fn advance_page(&mut self, view: &impl View, step: Step) -> Result<bool> {
         let (mut rows, mut bytes) = (0, 0);
         let span = self.span.clone();
+        let wanted = self.wanted.clone();
+        let test = wanted.as_ref().and_then(|wanted| wanted.test());
         for row in view.rows(span.bounds(), self.order) {
             let (key, value) = row.map_err(from_space)?;
             let item = RawItem::new(&value)?;
             rows += 1;
             bytes += item.size_bytes();
-            self.take(view, item)?;
+            self.take(view, item, test)?;
             if let Some(left) = &mut self.left {
                 *left -= 1;
             }
@@ -258,7 +301,7 @@ impl Page {
         Ok(true)
     }
 
-    fn take(&mut self, view: &impl View, item: RawItem<'_>) -> Result<()> {
+    fn take(&mut self, view: &impl View, item: RawItem<'_>, test: Option<WantedTest<'_>>) -> Result<()> {
         self.scanned += 1;
         self.evaluated_bytes += item.size_bytes();
         if let Some(filter) = &self.filter
@@ -269,14 +312,14 @@ impl Page {
         self.count += 1;
         match &self.returns {
             Returns::Count => {}
-            Returns::Whole => self.items.push(item.decode_item()?),
-            Returns::Parts(projection) => self.items.push(projection.of(item)?),
+            Returns::Whole => self.items.extend(returned_of_wanted(None, item, test)?),
+            Returns::Parts(projection) => self.items.extend(returned_of_wanted(Some(projection), item, test)?),
             Returns::Fetched(projection) => {
                 let key = self.table.item_key(&decode_keys(&self.table, None, item)?);
                 let whole = view.value(&key)?.ok_or_else(|| damaged_data("an index"))?;
                 let whole = RawItem::new(&whole)?;
                 self.fetched += get_units(whole.size_bytes(), self.consistency);
-                self.items.push(projection.of(whole)?);
+                self.items.extend(returned_of_wanted(Some(projection), whole, test)?);
             }
         }
         Ok(())

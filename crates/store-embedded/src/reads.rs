@@ -7,14 +7,14 @@ use singlet_item::capacity::{Consistency, get_units};
 use singlet_item::limits::{BATCH_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchGetTable, Cancellation, Consumed, GetAnswer, GetRequest, ItemLookup, Paths,
-    Result, TableConsumed, TransactGetAnswer, TransactGetRequest, Units, render,
+    Result, TableConsumed, TransactGetAnswer, TransactGetRequest, Units, WantedItem, render,
 };
 
 use crate::catalogue::Catalogue;
 use crate::check::{check_key, check_key_values, check_values};
-use crate::codec::RawItem;
+use crate::codec::{RawItem, WantedTest};
 use crate::expression;
-use crate::select::{Projection, returned_item};
+use crate::select::{Projection, returned_of_wanted};
 use crate::view::View;
 use crate::words;
 use crate::write::Refusal;
@@ -33,7 +33,7 @@ pub(crate) fn look_up(catalogue: &Catalogue, view: &impl View, lookup: ItemLooku
     let table = catalogue.table(view, lookup.table)?;
     check_key_values(&table, lookup.key.len(), |name| lookup.key_value(name))?;
     let key = table.item_key_of(|name| lookup.key_value(name));
-    let read = read_at(view, &key, lookup.projection)?;
+    let read = read_at(view, &key, lookup.projection, lookup.wanted)?;
     Ok(GetAnswer {
         consumed: read.consumed(lookup.table, consistency(lookup.consistent)),
         item: read.item,
@@ -63,10 +63,10 @@ fn read_one(catalogue: &Catalogue, view: &impl View, table: &str, key: &Item, pr
     check_values(key)?;
     let table = catalogue.table(view, table)?;
     check_key(&table, key)?;
-    read_at(view, &table.item_key(key), projection)
+    read_at(view, &table.item_key(key), projection, WantedItem::default())
 }
 
-fn read_at(view: &impl View, key: &[u8], projection: &Paths) -> Result<Read> {
+fn read_at(view: &impl View, key: &[u8], projection: &Paths, wanted: WantedItem<'_>) -> Result<Read> {
     let Some(bytes) = view.value(key)? else {
         return Ok(Read {
             item: None,
@@ -74,8 +74,9 @@ fn read_at(view: &impl View, key: &[u8], projection: &Paths) -> Result<Read> {
         });
     };
     let item = RawItem::new(&bytes)?;
+    let projection = Projection::new(projection);
     Ok(Read {
-        item: Some(returned_item(Projection::new(projection).as_ref(), item)?),
+        item: returned_of_wanted(projection.as_ref(), item, WantedTest::of(wanted))?,
         size_bytes: item.size_bytes(),
     })
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use singlet_item::{Item, Value};
+use singlet_item::{Item, Value, first_bytes};
 use singlet_store::{Condition, Operand, Path, Paths, Result, Segment};
 
-use crate::codec::{RawItem, first_bytes};
+use crate::codec::{RawItem, WantedTest};
 
 /// A condition with the attributes that it looks at, so that nothing else of an item is read for it.
 #[derive(Clone, Debug)]
@@ -74,16 +74,9 @@ fn operand_names<'c>(operands: impl IntoIterator<Item = &'c Operand>, names: &mu
     }
 }
 
-/// The paths that are returned of an item.
+/// The paths that are returned of an item, by the names of their attributes, as items have them.
 #[derive(Clone, Debug)]
-pub(crate) struct Projection {
-    /// By the names of their attributes, as items have them.
-    paths: Paths,
-    /// The first bytes of each name.
-    first: Vec<u64>,
-    /// Whether only whole attributes are asked for.
-    is_flat: bool,
-}
+pub(crate) struct Projection(Paths);
 
 /// Names with their first bytes, by which most are told apart.
 pub(crate) fn with_first<'n>(
@@ -98,33 +91,43 @@ impl Projection {
         if paths.is_empty() {
             return None;
         }
-        let paths = match paths.is_sorted_by_key(Path::name) {
-            true => Arc::clone(paths),
-            false => {
-                let mut sorted = paths.to_vec();
-                sorted.sort_unstable();
-                sorted.into()
-            }
-        };
-        Some(Self {
-            is_flat: paths.iter().all(|path| path.inner_segments().is_empty()),
-            first: paths.iter().map(|path| first_bytes(path.name().as_bytes())).collect(),
-            paths,
-        })
+        if paths.are_ordered() {
+            return Some(Self(Paths::clone(paths)));
+        }
+        let mut sorted = paths.to_vec();
+        sorted.sort_unstable();
+        Some(Self(sorted.into()))
     }
 
     /// The attributes that are looked at, in their order; one may come several times.
     pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.paths.iter().map(Path::name)
+        self.0.iter().map(Path::name)
     }
 
     pub(crate) fn of(&self, item: RawItem<'_>) -> Result<Item> {
-        let found = item.decode_only(self.names().zip(self.first.iter().copied()))?;
-        Ok(if self.is_flat {
-            found
-        } else {
-            project_item(&found, &self.paths)
+        let found = item.decode_only(self.0.names_with_first_bytes())?;
+        Ok(match self.0.are_flat() {
+            true => found,
+            false => project_item(&found, &self.0),
         })
+    }
+}
+
+/// What is returned of an item that somebody wants; none of another.
+pub(crate) fn returned_of_wanted(
+    projection: Option<&Projection>,
+    item: RawItem<'_>,
+    test: Option<WantedTest<'_>>,
+) -> Result<Option<Item>> {
+    match (projection, test) {
+        (_, None) => returned_item(projection, item).map(Some),
+        (Some(Projection(paths)), Some(test)) if paths.are_flat() => {
+            item.decode_wanted(paths.names_with_first_bytes(), test)
+        }
+        (_, Some(test)) => match item.is_wanted(test)? {
+            true => returned_item(projection, item).map(Some),
+            false => Ok(None),
+        },
     }
 }
 

@@ -176,6 +176,7 @@ pub fn suite() -> Vec<Case> {
         queries::a_filter_comes_after_the_limit,
         queries::a_count_returns_no_items,
         queries::a_projection_of_a_page,
+        queries::who_looks_at_items_gives_only_those_that_are_wanted,
         queries::a_megabyte_ends_a_page,
         queries::a_wrong_query_is_refused,
         scans::pages_cover_the_table_once,

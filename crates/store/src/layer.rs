@@ -6,7 +6,7 @@ use crate::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
     ItemLookup, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage,
     StreamRequest, TableChange, TableDescription, TableSpec, TableUpkeep, TransactGetAnswer, TransactGetRequest,
-    TransactWriteRequest, UpdateRequest, WriteAnswer,
+    TransactWriteRequest, UpdateRequest, WantedItem, WriteAnswer,
 };
 
 macro_rules! passed_on {
@@ -25,6 +25,16 @@ macro_rules! passed_on {
             /// Whether calls that need not wait may pass without what comes before and after them.
             fn passes_at_once(&self) -> bool {
                 false
+            }
+
+            /// Whether [`Store::query_wanted`] may pass beside [`StoreLayer::query`], as [`StoreLayer::query_wanted`].
+            fn passes_wanted(&self) -> bool {
+                false
+            }
+
+            /// See [`Store::query_wanted`]: called where it [may pass](StoreLayer::passes_wanted).
+            async fn query_wanted(&self, request: &QueryRequest, wanted: WantedItem<'_>) -> Result<PageAnswer> {
+                self.beneath().query_wanted(request, wanted).await
             }
 
             /// What comes before each call.
@@ -55,6 +65,23 @@ macro_rules! passed_on {
                     Some(refusal) => Some(Err(refusal)),
                     None => self.beneath().get_at_once(lookup),
                 }
+            }
+
+            fn looks_at_items(&self) -> bool {
+                self.passes_wanted() && self.beneath().looks_at_items()
+            }
+
+            async fn query_wanted(&self, request: &QueryRequest, wanted: WantedItem<'_>) -> Result<PageAnswer> {
+                if !self.passes_wanted() {
+                    return Store::query(self, request).await;
+                }
+                if let Some(refusal) = self.refusal() {
+                    return Err(refusal);
+                }
+                self.before_call().await;
+                let answer = StoreLayer::query_wanted(self, request, wanted).await;
+                self.after_call().await;
+                answer
             }
 
             $(

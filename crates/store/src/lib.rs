@@ -46,7 +46,7 @@ pub use layer::StoreLayer;
 pub use request::{
     BatchGetRequest, BatchGetTable, BatchWrite, BatchWriteRequest, DeleteRequest, Direction, GetRequest, ItemLookup,
     PutRequest, QueryRequest, ScanRequest, ScanSegment, Select, TransactGet, TransactGetRequest, TransactWrite,
-    TransactWriteRequest, UpdateRequest, UpdateReturn,
+    TransactWriteRequest, UpdateRequest, UpdateReturn, WantedItem,
 };
 pub use stream::{STREAM_PAGE_RECORDS_MAX, StreamEvent, StreamPage, StreamPosition, StreamRecord, StreamRequest};
 pub use table::{
@@ -90,6 +90,18 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Reads one page of one item collection, of the table or of an index.
     async fn query(&self, request: &QueryRequest) -> Result<PageAnswer>;
+
+    /// Whether [`Store::query_wanted`] looks itself at items where they lie: then what tells which are wanted need not be asked for.
+    fn looks_at_items(&self) -> bool {
+        false
+    }
+
+    /// [`Store::query`] of which only items are wanted that are something: others are counted and not given. A store that does not look at
+    /// items itself gives them too.
+    async fn query_wanted(&self, request: &QueryRequest, wanted: WantedItem<'_>) -> Result<PageAnswer> {
+        let _ = wanted;
+        self.query(request).await
+    }
 
     /// Reads one page of a whole table, index or segment.
     async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer>;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{Path, Paths};
 
 pub(crate) fn serialize<S: Serializer>(paths: &Paths, serializer: S) -> Result<S::Ok, S::Error> {
-    paths.as_ref().serialize(serializer)
+    (**paths).serialize(serializer)
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Paths, D::Error> {

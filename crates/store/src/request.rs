@@ -29,6 +29,24 @@ pub struct ItemLookup<'a> {
     pub consistent: bool,
     /// The paths to return; all, if empty.
     pub projection: &'a Paths,
+    /// What the item must be; else there is none in the answer.
+    pub wanted: WantedItem<'a>,
+}
+
+/// What an item must be for whoever asks for it: told to the store, so that what tells it need not be in the answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WantedItem<'a> {
+    /// An attribute, and the text that it has where it is a text.
+    pub kind: Option<(&'a str, &'a str)>,
+    /// The attribute that has the second in which an item is over, and the instant now in milliseconds.
+    pub end: Option<(&'a str, i64)>,
+}
+
+impl WantedItem<'_> {
+    /// Whether a time in seconds has passed.
+    pub fn is_over(seconds: i64, now: i64) -> bool {
+        seconds.saturating_mul(1_000) <= now
+    }
 }
 
 impl ItemLookup<'_> {
@@ -36,17 +54,6 @@ impl ItemLookup<'_> {
     pub fn key_value(&self, name: &str) -> Option<&Value> {
         let known = self.key.iter().find(|(known, _)| *known == name);
         known.map(|(_, value)| value)
-    }
-
-    /// The same for a store that has to be waited for.
-    pub fn to_request(&self) -> GetRequest {
-        let key = self.key.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-        GetRequest {
-            table: self.table.to_owned(),
-            key: key.collect(),
-            consistent: self.consistent,
-            projection: Paths::clone(self.projection),
-        }
     }
 }
 

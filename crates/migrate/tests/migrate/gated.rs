@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use singlet_migrate::{GATE_BEAT, behind_gate};
 use singlet_runtime::{Engine, Migration, MigrationPhase};
-use singlet_store::{GetRequest, ItemLookup};
+use singlet_store::{GetRequest, ItemLookup, WantedItem};
 
 use super::pairs::{OLD, PAIRS};
 use super::support::{Table, migrated, old_table, options};
@@ -34,6 +34,7 @@ async fn told_when(engine: &Engine, table: &Table, is_let_through: bool) -> Opti
             key: &key,
             consistent: false,
             projection: &request.projection,
+            wanted: WantedItem::default(),
         });
         if asked.is_ok() == is_let_through {
             assert!(at_once.is_none_or(|at_once| at_once.is_ok() == is_let_through));

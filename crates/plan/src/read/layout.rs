@@ -25,6 +25,8 @@ pub struct Layout {
     /// What is asked for by name, with the keys of rows and without.
     with_keys: Option<Paths>,
     without_keys: Option<Paths>,
+    /// The attributes of the row alone, for a store that looks itself at whether an item is a row.
+    row_alone: Option<Paths>,
     /// Of the entries of a thin index that tell all that is looked at: the keys from which attributes are read that they hold nowhere else.
     pub told_by_keys: Vec<ToldBy>,
 }
@@ -113,6 +115,7 @@ impl Layout {
             has_others: is_named && keys.any(|key| !held.contains_key(key.attribute.as_str())),
             with_keys: None,
             without_keys: None,
+            row_alone: None,
             told_by_keys: Vec::new(),
             held: held
                 .into_iter()
@@ -132,9 +135,14 @@ impl Layout {
             let names = self.held.iter().filter(wanted).map(|held| &held.name);
             names.map(Path::attribute).collect()
         };
+        let own = self.held.iter().filter(|held| held.attribute.is_some());
+        let own: Paths = own.map(|held| Path::attribute(&held.name)).collect();
+        // No paths are all paths.
+        let is_told = self.may_be_bare && !self.has_renamed && !own.is_empty();
         Layout {
             with_keys: (self.has_others || self.is_narrowed).then(|| paths(true)),
             without_keys: self.may_be_bare.then(|| paths(false)),
+            row_alone: is_told.then_some(own),
             ..self
         }
     }
@@ -164,5 +172,10 @@ impl Layout {
             true => self.with_keys.as_ref(),
             false => self.without_keys.as_ref(),
         }
+    }
+
+    /// What is asked for by name of a store that looks itself at whether an item is a row, where what it has there is the row.
+    pub fn row_alone(&self) -> Option<&Paths> {
+        self.row_alone.as_ref()
     }
 }

@@ -249,13 +249,15 @@ fn as_seen(model: &Model, entity: &Entity, item: &Item) -> Condition {
         .iter()
         .map(|(name, value)| Condition::equal(Path::attribute(name), value.clone()));
     let keys = model.table.indexes.iter().flat_map(|index| index.key());
-    let names = keys.map(|key| key.name.clone()).chain(model.table.ttl.clone());
-    let names = names.chain(entity.attributes.iter().map(|attribute| attribute.name.clone()));
-    let mut absent: Vec<String> = names.filter(|name| !item.contains_key(name)).collect();
+    let names = keys.map(|key| key.name.as_str()).chain(model.table.ttl.as_deref());
+    let names = names.chain(entity.attributes.iter().map(|attribute| attribute.name.as_str()));
+    let mut absent: Vec<&str> = names.filter(|name| !item.contains_key(*name)).collect();
     absent.retain(|name| is_known(model, entity, name));
-    absent.sort();
+    absent.sort_unstable();
     absent.dedup();
-    let absent = absent.iter().map(|name| Condition::not_exists(Path::attribute(name)));
+    let absent = absent
+        .into_iter()
+        .map(|name| Condition::not_exists(Path::attribute(name)));
     Condition::And(there.chain(absent).collect())
 }
 

@@ -18,7 +18,7 @@ impl Engine {
         if !has_guards || self.setting().knows_guard_form() {
             return Ok(());
         }
-        let key = self.stored_guard_key().await?;
+        let key = Box::pin(self.stored_guard_key()).await?;
         self.setting()
             .set_guard_form(key.map_or(GuardForm::Plain, GuardForm::Hashed));
         Ok(())

@@ -247,13 +247,43 @@ impl ControlPlace {
                 Condition::equal(Path::attribute(EPOCH), epoch)
             }
         };
+        self.put(store, item, Some(condition)).await
+    }
+
+    /// Puts one of these rows; whether its condition held.
+    async fn put(
+        &self,
+        store: &Arc<dyn Store>,
+        item: Item,
+        condition: Option<Condition>,
+    ) -> Result<bool, RuntimeError> {
         let request = PutRequest {
             table: self.table.clone(),
             item,
-            condition: Some(condition),
+            condition,
             return_old: false,
         };
         match retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_condition_failed() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes one of these rows; whether its condition held.
+    async fn remove(
+        &self,
+        store: &Arc<dyn Store>,
+        key: Item,
+        condition: Option<Condition>,
+    ) -> Result<bool, RuntimeError> {
+        let request = DeleteRequest {
+            table: self.table.clone(),
+            key,
+            condition,
+            return_old: false,
+        };
+        match retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await {
             Ok(_) => Ok(true),
             Err(error) if error.is_condition_failed() => Ok(false),
             Err(error) => Err(error.into()),
@@ -301,21 +331,13 @@ impl ControlPlace {
     pub(crate) async fn put_guard_key(&self, store: &Arc<dyn Store>, key: GuardKey) -> Result<GuardKey, RuntimeError> {
         let mut item = self.of_table().item(OF_GUARDS);
         item.insert(GUARD_KEY.to_owned(), Value::B(key.as_bytes().to_vec()));
-        let request = PutRequest {
-            table: self.table.clone(),
-            item,
-            condition: Some(Condition::not_exists(Path::attribute(GUARD_KEY))),
-            return_old: false,
-        };
-        match retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await {
-            Ok(_) => Ok(key),
-            // Somebody else was faster, or an attempt of our own was.
-            Err(error) if error.is_condition_failed() => {
-                let there = self.guard_key(store).await?;
-                there.ok_or_else(|| RuntimeError::Internal("a key of guards is there and is not".to_owned()))
-            }
-            Err(error) => Err(error.into()),
+        let condition = Condition::not_exists(Path::attribute(GUARD_KEY));
+        if self.put(store, item, Some(condition)).await? {
+            return Ok(key);
         }
+        // Somebody else was faster, or an attempt of our own was.
+        let there = self.guard_key(store).await?;
+        there.ok_or_else(|| RuntimeError::Internal("a key of guards is there and is not".to_owned()))
     }
 
     /// Whether an item of the table says that nothing runs by itself on it.
@@ -355,16 +377,9 @@ impl ControlPlace {
 
     /// Lets everything run by itself again.
     pub async fn delete_hold(&self, store: &Arc<dyn Store>) -> Result<(), RuntimeError> {
-        let request = DeleteRequest {
-            table: self.table.clone(),
-            key: self.of_table().key(OF_HOLD),
-            condition: Some(Condition::exists(Path::attribute(HELD))),
-            ..DeleteRequest::default()
-        };
-        match retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await {
-            Err(error) if !error.is_condition_failed() => Err(error.into()),
-            _ => Ok(()),
-        }
+        let is_held = Condition::exists(Path::attribute(HELD));
+        let key = self.of_table().key(OF_HOLD);
+        self.remove(store, key, Some(is_held)).await.map(drop)
     }
 
     /// A face by its hash.
@@ -443,12 +458,7 @@ impl ControlPlace {
                 PARTS.to_owned(),
                 Value::N(Number::from(i64::try_from(parts.len()).unwrap_or(i64::MAX))),
             );
-            let request = PutRequest {
-                table: self.table.clone(),
-                item,
-                ..PutRequest::default()
-            };
-            retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await?;
+            self.put(store, item, None).await?;
         }
         Ok(())
     }
@@ -456,31 +466,14 @@ impl ControlPlace {
     /// Removes the control row as it was read; whether nobody was faster. Whoever claimed the table must not free it for others.
     pub async fn delete_known(&self, store: &Arc<dyn Store>, control: &Control) -> Result<bool, RuntimeError> {
         let epoch = Value::N(Number::from(i64::try_from(control.epoch).unwrap_or(i64::MAX)));
-        let request = DeleteRequest {
-            table: self.table.clone(),
-            key: self.key(""),
-            condition: Some(Condition::equal(Path::attribute(EPOCH), epoch)),
-            ..DeleteRequest::default()
-        };
-        match retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_condition_failed() => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let is_known = Condition::equal(Path::attribute(EPOCH), epoch);
+        self.remove(store, self.key(""), Some(is_known)).await
     }
 
     /// Removes the control row, which is kept elsewhere from now on.
     pub async fn delete_control(&self, store: &Arc<dyn Store>) -> Result<(), RuntimeError> {
-        let request = DeleteRequest {
-            table: self.table.clone(),
-            key: self.key(""),
-            condition: Some(Condition::exists(Path::attribute(EPOCH))),
-            ..DeleteRequest::default()
-        };
-        match retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await {
-            Err(error) if !error.is_condition_failed() => Err(error.into()),
-            _ => Ok(()),
-        }
+        let is_there = Condition::exists(Path::attribute(EPOCH));
+        self.remove(store, self.key(""), Some(is_there)).await.map(drop)
     }
 
     /// Removes a face that no longer counts, and the model with it; what stays behind does no harm.
@@ -491,12 +484,7 @@ impl ControlPlace {
                 if self.get(store, &rest).await?.is_none() {
                     break;
                 }
-                let request = DeleteRequest {
-                    table: self.table.clone(),
-                    key: self.key(&rest),
-                    ..DeleteRequest::default()
-                };
-                retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await?;
+                self.remove(store, self.key(&rest), None).await?;
             }
         }
         Ok(())
@@ -507,8 +495,8 @@ impl ControlPlace {
 pub(super) fn system_of_row<'v>(item: &Item, key: impl IntoIterator<Item = &'v Value>) -> Option<String> {
     let begins = format!("{KIND}.");
     let mut texts = key.into_iter().filter_map(|value| match value {
-        Value::S(text) => Some(text.clone()),
-        Value::B(bytes) => String::from_utf8(bytes.clone()).ok(),
+        Value::S(text) => Some(text.as_str()),
+        Value::B(bytes) => std::str::from_utf8(bytes).ok(),
         _ => None,
     });
     item.get(EPOCH)

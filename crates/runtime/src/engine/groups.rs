@@ -19,7 +19,6 @@ use crate::find::{FoundRows, Reading};
 use crate::keyed::Keyed;
 use crate::range_rows::table_key;
 use crate::read_on::{WholeRows, all_rows, first_rows, one_of_get, rows_of_get};
-use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> ReadCall<'a> {
@@ -48,16 +47,13 @@ impl<'a> ReadCall<'a> {
         &mut self,
         parts: &'a [PartPlan],
         parent: Option<&Attributes>,
-        shared: Option<&SharedItems<'_>>,
+        mut shared: Option<&mut SharedItems<'_>>,
         mut cursor: Option<Cursor>,
         belongs: &CursorScope<'_>,
     ) -> Result<(Value, Option<String>), RuntimeError> {
         let mut groups = BTreeMap::new();
         let mut next = None;
         let read = self.read;
-        if let Some(parent) = parent {
-            self.bound.insert("row".to_owned(), row::as_value(parent));
-        }
         for part in &read.with {
             let Some(planned) = parts.iter().find(|known| known.name.as_ref() == Some(&part.name)) else {
                 continue;
@@ -74,16 +70,16 @@ impl<'a> ReadCall<'a> {
                 true => rows_of_get(&reading),
                 false => self.rows_wanted(Some(&part.name), selection)?,
             };
-            let at_hand = match shared {
-                Some(shared) => shared.rows_of(Some(&part.name), &reading, most)?,
+            let at_hand = match &mut shared {
+                Some(shared) => shared.take_rows(Some(&part.name), &reading, most)?,
                 None => None,
             };
             let pages = read.pages.as_ref() == Some(&part.name);
             let found = match at_hand {
-                Some(found) => {
+                Some(mut found) => {
                     if pages {
                         let left = selection.limit.map_or(usize::MAX, |limit| limit as usize);
-                        next = self.next(&found, 0, left, belongs)?;
+                        next = self.next(&mut found, 0, left, belongs)?;
                     }
                     found
                 }
@@ -101,7 +97,7 @@ impl<'a> ReadCall<'a> {
                     }
                 }
             };
-            self.consumed += &found.consumed;
+            self.consumed += found.consumed;
             let value = match one {
                 true => one_of_get(&read.name, found.rows)?.map(Value::M),
                 false => Some(Value::L(found.rows.into_iter().map(Value::M).collect())),

@@ -106,8 +106,8 @@ impl<'a> ReadCall<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let shared = self.read_shared(combination, cursor.as_ref()).await?;
-            let groups = Box::pin(self.groups(parts, None, shared.as_ref(), cursor, belongs));
+            let mut shared = self.read_shared(combination, cursor.as_ref()).await?;
+            let groups = Box::pin(self.groups(parts, None, shared.as_mut(), cursor, belongs));
             let (value, next) = groups.await?;
             return Ok(Answer {
                 next,
@@ -177,11 +177,11 @@ impl<'a> ReadCall<'a> {
         belongs: &CursorScope<'_>,
     ) -> Result<Answer, RuntimeError> {
         let allow = self.admission.to_a_row.as_ref();
-        let shared = self.read_shared(combination, cursor.as_ref()).await?;
-        let at_hand = match &shared {
+        let mut shared = self.read_shared(combination, cursor.as_ref()).await?;
+        let at_hand = match &mut shared {
             Some(shared) => {
                 let reading = self.reading(selection, plan, allow);
-                shared.rows_of(None, &reading, rows_of_get(&reading))?
+                shared.take_rows(None, &reading, rows_of_get(&reading))?
             }
             None => None,
         };
@@ -198,7 +198,7 @@ impl<'a> ReadCall<'a> {
             Return::Usual | Return::Nothing => None,
             Return::Value(_) | Return::Fields(_) => Some(self.returned_in(self.scope().with_row(&row), Some(&row))?),
         };
-        let groups = Box::pin(self.groups(&combination.parts, Some(&row), shared.as_ref(), cursor, belongs));
+        let groups = Box::pin(self.groups(&combination.parts, Some(&row), shared.as_mut(), cursor, belongs));
         let (groups, next) = groups.await?;
         let mut value = made.unwrap_or(Value::M(row));
         if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
@@ -287,8 +287,8 @@ impl<'a> ReadCall<'a> {
             .limit
             .map_or(usize::MAX, |limit| limit.saturating_sub(given) as usize);
         let onward = cursor.map_or(Onward::Start, |cursor| Onward::At(cursor.positions));
-        let found = reading.page(page.min(left), &onward).await?;
-        let next = self.next(&found, given, left, belongs)?;
+        let mut found = reading.page(page.min(left), &onward).await?;
+        let next = self.next(&mut found, given, left, belongs)?;
         Ok((found, next))
     }
 
@@ -315,18 +315,19 @@ impl<'a> ReadCall<'a> {
         if all.rows.is_empty() {
             return Err(RuntimeError::NotFound);
         }
-        let next = self.next(&all, 0, left, belongs)?;
+        let next = self.next(&mut all, 0, left, belongs)?;
         Ok((all, next))
     }
 
+    /// The cursor of the next page, for which it takes the places where the ranges go on.
     pub(super) fn next(
         &self,
-        found: &FoundRows,
+        found: &mut FoundRows,
         given: u64,
         left: usize,
         belongs: &CursorScope<'_>,
     ) -> Result<Option<String>, RuntimeError> {
-        let Onward::At(positions) = &found.onward else {
+        let Onward::At(positions) = std::mem::take(&mut found.onward) else {
             return Ok(None);
         };
         if found.rows.len() >= left {
@@ -334,7 +335,7 @@ impl<'a> ReadCall<'a> {
         }
         let cursor = Cursor {
             now: self.now,
-            positions: positions.clone(),
+            positions,
             given: given + found.rows.len() as u64,
         };
         self.engine.sealer.seal_cursor(&cursor, belongs).map(Some)

@@ -67,7 +67,7 @@ impl ReadCall<'_> {
             Keyed::Nothing => None,
             Keyed::Row(keyed) => match self.engine.store.get_at_once(keyed.item_lookup()) {
                 Some(Ok(mut answer)) => {
-                    let row = keyed.of_answer(&mut answer)?;
+                    let row = keyed.of_lookup(&mut answer)?;
                     self.consumed = answer.consumed;
                     row
                 }

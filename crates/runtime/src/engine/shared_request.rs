@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::holds_condition;
+use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Read, Selection};
 use singlet_plan::cost::rows_asked;
-use singlet_plan::read::{Combination, Together, after};
+use singlet_plan::read::{Combination, Layout, Together, after};
 use singlet_store::{Direction, KeyRange, QueryRequest, SortRange, TransactGet, TransactGetRequest};
 
 use super::read_call::ReadCall;
@@ -23,18 +24,26 @@ use crate::{range_rows, retry, row};
 pub(super) struct SharedItems<'a> {
     model: &'a Model,
     parts: Vec<SharedPart<'a>>,
-    items: Vec<Item>,
+    /// None where the row of one was taken.
+    items: Vec<Option<Item>>,
     ended: bool,
     descending: bool,
+    /// Where the page ends that is not the last.
+    last: Option<String>,
 }
 
 struct SharedPart<'a> {
     name: Option<&'a str>,
     entity: &'a Entity,
+    layout: &'a Layout,
     wanted: SelectionShare,
+    /// What the items that were asked for may lack to be meant.
+    conditions: &'a [Expr],
     position_keys: Vec<&'a str>,
     /// Whether several items may have one key: those of an index.
     shares_keys: bool,
+    /// Whether its rows were taken.
+    is_taken: bool,
 }
 
 /// Which of the items a selection asked for.
@@ -82,9 +91,12 @@ impl<'a> ReadCall<'a> {
             parts.push(SharedPart {
                 name: planned.and_then(|part| part.name.as_deref()),
                 entity,
+                layout: &part.query.layout,
                 wanted: SelectionShare::Keys(wanted),
+                conditions: &part.query.meaning,
                 position_keys: Vec::new(),
                 shares_keys: false,
+                is_taken: false,
             });
         }
         let gets = once.into_iter().map(|key| TransactGet {
@@ -97,7 +109,7 @@ impl<'a> ReadCall<'a> {
         if !request.gets.is_empty() {
             let answer = retry::retried_past_conflicts(engine.bounds(), || engine.store.transact_get(&request)).await?;
             self.consumed += &answer.consumed;
-            items.extend(answer.items.into_iter().flatten());
+            items.extend(answer.items.into_iter().filter(Option::is_some));
         }
         Ok(SharedItems {
             model,
@@ -105,6 +117,7 @@ impl<'a> ReadCall<'a> {
             items,
             ended: true,
             descending: false,
+            last: None,
         })
     }
 
@@ -159,14 +172,22 @@ impl<'a> ReadCall<'a> {
             parts.push(SharedPart {
                 name,
                 entity,
+                layout: &query.layout,
+                // What the key settles is not looked at once more, unless keys of other entities may look like it.
+                conditions: match range.exact && !query.is_mixed {
+                    true => &query.rest,
+                    false => &query.meaning,
+                },
                 wanted: SelectionShare::Range(sort.0.clone(), sort.1.clone()),
                 position_keys: table_keys.chain(index_keys).collect(),
                 shares_keys: index.is_some(),
+                is_taken: false,
             });
         }
         let Some((partition, sort)) = partition.zip(whole_range(&parts)) else {
             return Ok(None);
         };
+        let attribute = sort.0.clone();
         request.range = KeyRange {
             partition,
             sort: vec![sort],
@@ -177,96 +198,132 @@ impl<'a> ReadCall<'a> {
         }
         let page = retry::with_retries(engine.bounds(), || engine.store.query(&request)).await?;
         self.budget.take_page(&page)?;
-        self.consumed += &page.consumed;
+        self.consumed += page.consumed;
+        let ended = page.last_key.is_none();
+        let last = page.items.last().filter(|_| !ended);
+        let last = last.and_then(|item| item.get(&attribute)?.as_str());
         Ok(Some(SharedItems {
             model,
             parts,
-            items: page.items,
-            ended: page.last_key.is_none(),
+            last: last.map(str::to_owned),
+            items: page.items.into_iter().map(Some).collect(),
+            ended,
             descending: neighbours.descending,
         }))
     }
 }
 
 impl SharedItems<'_> {
-    /// The first rows of a selection; none where the page does not say what they are.
-    pub(super) fn rows_of(
-        &self,
+    /// The first rows of a selection, which are taken out of the items; none where the page does not say what they are.
+    pub(super) fn take_rows(
+        &mut self,
         name: Option<&str>,
         reading: &Reading<'_>,
         limit: usize,
     ) -> Result<Option<FoundRows>, RuntimeError> {
-        let Some(part) = self.parts.iter().find(|part| part.name == name) else {
+        let Some(at) = self.parts.iter().position(|part| part.name == name) else {
             return Ok(None);
         };
-        if let SelectionShare::Keys(keys) = &part.wanted {
-            return self.rows_of_keys(part, keys, reading, limit).map(Some);
+        if let Some(part) = self.parts.get_mut(at) {
+            part.is_taken = true;
         }
+        let Some(part) = self.parts.get(at) else {
+            return Ok(None);
+        };
+        match &part.wanted {
+            SelectionShare::Keys(keys) => {
+                let places = keys.iter().filter_map(|key| self.place_of(key));
+                let places: Vec<usize> = places.collect();
+                self.take_rows_of_keys(at, places, reading, limit).map(Some)
+            }
+            SelectionShare::Range(..) => {
+                let items = self.items.iter().enumerate();
+                let held = items.filter(|(_, item)| item.as_ref().is_some_and(|item| part.holds(item)));
+                let places: Vec<usize> = held.map(|(place, _)| place).collect();
+                self.take_rows_in_range(at, places, reading, limit)
+            }
+        }
+    }
+
+    fn take_rows_in_range(
+        &mut self,
+        at: usize,
+        places: Vec<usize>,
+        reading: &Reading<'_>,
+        limit: usize,
+    ) -> Result<Option<FoundRows>, RuntimeError> {
+        let passed = self.parts.get(at).is_some_and(|part| self.has_passed(part));
+        let may_go_on = !passed || places.len() > limit;
         let mut found = FoundRows::default();
         let mut last = None;
         let mut more = false;
-        for item in self.items.iter().filter(|item| part.holds(item)) {
+        for place in places {
             if found.rows.len() == limit {
                 more = true;
                 break;
             }
-            last = Some(item);
-            if let Some(row) = self.meant_row(part, item, reading)? {
-                found.rows.push(row);
+            if may_go_on {
+                last = self.position_of(at, place);
             }
+            found.rows.extend(self.take_row(at, place, reading)?);
         }
-        let passed = self.has_passed(part);
         if found.rows.len() < limit && !passed {
             return Ok(None);
         }
         if let Some(last) = last.filter(|_| more || !passed) {
-            let names = part.position_keys.iter();
-            let key: Item = names
-                .filter_map(|name| Some(((*name).to_owned(), last.get(*name)?.clone())))
-                .collect();
-            found.onward = reading.after(key)?;
+            found.onward = reading.after(last)?;
         }
         Ok(Some(found))
     }
 
     /// The rows of a selection that asked for keys, in its order.
-    fn rows_of_keys(
-        &self,
-        part: &SharedPart<'_>,
-        keys: &[Item],
+    fn take_rows_of_keys(
+        &mut self,
+        at: usize,
+        places: Vec<usize>,
         reading: &Reading<'_>,
         limit: usize,
     ) -> Result<FoundRows, RuntimeError> {
         let mut found = FoundRows::default();
-        for key in keys {
-            let item = self
-                .items
-                .iter()
-                .find(|item| range_rows::table_key(self.model, item) == *key);
-            if let Some(item) = item {
-                found.rows.extend(self.meant_row(part, item, reading)?);
-            }
+        for place in places {
+            found.rows.extend(self.take_row(at, place, reading)?);
         }
-        reading.sort(part.entity, &mut found.rows)?;
+        if let Some(part) = self.parts.get(at) {
+            reading.sort(part.entity, &mut found.rows)?;
+        }
         found.rows.truncate(limit);
         Ok(found)
     }
 
-    fn meant_row(
-        &self,
-        part: &SharedPart<'_>,
-        item: &Item,
-        reading: &Reading<'_>,
-    ) -> Result<Option<Attributes>, RuntimeError> {
-        if !range_rows::is_row_of(self.model, part.entity, item) {
+    fn place_of(&self, key: &Item) -> Option<usize> {
+        let is_meant = |item: &Item| range_rows::table_key(self.model, item) == *key;
+        let mut items = self.items.iter();
+        items.position(|item| item.as_ref().is_some_and(is_meant))
+    }
+
+    /// Where a selection goes on after an item.
+    fn position_of(&self, at: usize, place: usize) -> Option<Item> {
+        let item = self.items.get(place)?.as_ref()?;
+        let names = self.parts.get(at)?.position_keys.iter();
+        let key = names.filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone())));
+        Some(key.collect())
+    }
+
+    /// The row of an item, if the selection means it.
+    fn take_row(&mut self, at: usize, place: usize, reading: &Reading<'_>) -> Result<Option<Attributes>, RuntimeError> {
+        let item = self.take_item(place);
+        let (Some(item), Some(part)) = (item, self.parts.get(at)) else {
+            return Ok(None);
+        };
+        if !range_rows::is_row_of(self.model, part.entity, &item) {
             return Ok(None);
         }
-        let Some(row) = row::decode_live(self.model, part.entity, item, reading.scope)? else {
+        let taken = row::take_live_with_key((self.model, part.entity), item, part.layout, reading.scope)?;
+        let Some((row, _)) = taken else {
             return Ok(None);
         };
         let scope = reading.scope.with_row(&row);
-        let meaning = reading.plan.queries.iter().flat_map(|query| &query.meaning);
-        for condition in meaning.chain(reading.allow) {
+        for condition in part.conditions.iter().chain(reading.allow) {
             if !holds_condition(condition, &scope)? {
                 return Ok(None);
             }
@@ -274,17 +331,25 @@ impl SharedItems<'_> {
         Ok(Some(row))
     }
 
+    /// An item for good, unless a selection whose rows were not taken yet wants it too.
+    fn take_item(&mut self, place: usize) -> Option<Item> {
+        let item = self.items.get_mut(place)?;
+        let wanting = |item: &Item| {
+            let mut waiting = self.parts.iter().filter(|part| !part.is_taken);
+            waiting.any(|part| part.wants(self.model, item))
+        };
+        match item.as_ref().is_some_and(wanting) {
+            true => item.clone(),
+            false => item.take(),
+        }
+    }
+
     /// Whether the page goes beyond the last row that a selection could have.
     fn has_passed(&self, part: &SharedPart<'_>) -> bool {
-        let SelectionShare::Range(attribute, range) = &part.wanted else {
+        let SelectionShare::Range(_, range) = &part.wanted else {
             return self.ended;
         };
-        let last = self
-            .items
-            .last()
-            .and_then(|item| item.get(attribute))
-            .and_then(Value::as_str);
-        let Some(last) = last.filter(|_| !self.ended) else {
+        let Some(last) = self.last.as_deref() else {
             return self.ended;
         };
         match (range, self.descending) {
@@ -301,6 +366,14 @@ impl SharedItems<'_> {
 }
 
 impl SharedPart<'_> {
+    /// Whether it asked for an item.
+    fn wants(&self, model: &Model, item: &Item) -> bool {
+        match &self.wanted {
+            SelectionShare::Range(..) => self.holds(item),
+            SelectionShare::Keys(keys) => keys.contains(&range_rows::table_key(model, item)),
+        }
+    }
+
     fn holds(&self, item: &Item) -> bool {
         let SelectionShare::Range(attribute, range) = &self.wanted else {
             return false;

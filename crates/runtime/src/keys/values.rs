@@ -58,6 +58,9 @@ pub(super) fn part_combinations<'v>(
     query: &'v Query,
     scope: &'v Scope<'_>,
 ) -> Result<Vec<Vec<PartValue<'v>>>, RuntimeError> {
+    if let Some(lone) = lone_combination(types, query, scope)? {
+        return Ok(lone);
+    }
     let parts: Vec<&'v PartValues> = query.key_parts().collect();
     // Which column of values each part takes its own from, and the columns.
     let mut taken: Vec<usize> = Vec::with_capacity(parts.len());
@@ -93,6 +96,27 @@ pub(super) fn part_combinations<'v>(
         values.map(|value| (*value).clone()).collect()
     };
     Ok(chosen.into_iter().map(of_parts).collect())
+}
+
+/// The one combination of parts that can have one value each, as most have; none at all where a value is absent.
+fn lone_combination<'v>(
+    types: &[&Type],
+    query: &'v Query,
+    scope: &'v Scope<'_>,
+) -> Result<Option<Vec<Vec<PartValue<'v>>>>, RuntimeError> {
+    let mut parts = query.key_parts();
+    if !parts.all(|part| part.values.is_one() && part.lapses.is_empty()) {
+        return Ok(None);
+    }
+    let mut values = Vec::with_capacity(types.len());
+    let mut is_whole = true;
+    for (at, part) in query.key_parts().enumerate() {
+        match one_of(&part.values, types.get(at).copied().unwrap_or(&Type::Unknown), scope)? {
+            Some(value) => values.push(value),
+            None => is_whole = false,
+        }
+    }
+    Ok(Some(if is_whole { vec![values] } else { Vec::new() }))
 }
 
 fn within_ranges(asked: u64, scope: Scope<'_>) -> Result<(), RuntimeError> {

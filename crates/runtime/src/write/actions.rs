@@ -61,7 +61,7 @@ impl<'a> Attempt<'a> {
                 row: Some(Arc::new(row.clone())),
             };
             let actions = self.lapse_of(lapsed, row)?;
-            send::send_actions(self.operation, actions, false, &mut self.consumed).await?;
+            Box::pin(send::send_actions(self.operation, actions, false, &mut self.consumed)).await?;
             return Err(AttemptStop::Again);
         }
         Ok(())

@@ -43,7 +43,8 @@ impl<'a> Attempt<'a> {
             return Err(AttemptStop::ReadFirst(blind_keys));
         }
         if let [at] = blind.as_slice() {
-            let item = send::send_actions(self.operation, actions, true, &mut self.consumed).await?;
+            let sent = send::send_actions(self.operation, actions, true, &mut self.consumed);
+            let item = Box::pin(sent).await?;
             let item = item.ok_or_else(|| internal_mistake("a row was changed and not given back"))?;
             // A row that ends with this change is answered all the same.
             let row =

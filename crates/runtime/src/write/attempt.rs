@@ -118,7 +118,7 @@ impl<'a> Attempt<'a> {
     pub async fn prepare(&mut self) -> Result<(), AttemptStop> {
         let operation = self.operation;
         for bound in &operation.write.lets {
-            self.bind(bound).await?;
+            Box::pin(self.bind(bound)).await?;
         }
         // A change is nobody's request.
         if operation.change.is_none() {
@@ -185,7 +185,7 @@ impl<'a> Attempt<'a> {
                     let Some(at) = self.touch(entity, known)? else {
                         return self.missing(bound, entity).await;
                     };
-                    self.note(at, &plan.used)?;
+                    self.note_planned(at, &plan.used)?;
                     // What a bulk operation knows of a row it keeps from its beginning on.
                     if plan.is_read() || self.must_read(at)? || self.operation.write.bulk {
                         self.read(at).await?;
@@ -211,7 +211,7 @@ impl<'a> Attempt<'a> {
                 match selection.kind {
                     SelectionKind::Get { .. } => match self.found_one(entity, selection, found).await? {
                         Some(at) => {
-                            self.note(at, &plan.used)?;
+                            self.note_planned(at, &plan.used)?;
                             self.name_row(bound, at).await
                         }
                         None => self.missing(bound, entity).await,
@@ -220,7 +220,7 @@ impl<'a> Attempt<'a> {
                         let most = rows_most(selection)?;
                         let mut list = Vec::new();
                         for at in self.found_rows(entity, selection, found, most).await? {
-                            self.note(at, &plan.used)?;
+                            self.note_planned(at, &plan.used)?;
                             list.extend(self.touched(at)?.row().map(|row| row::as_value(row)));
                         }
                         self.bound.insert(bound.name.clone(), Value::L(list));
@@ -315,9 +315,18 @@ impl<'a> Attempt<'a> {
         Ok(touched.entity.history.is_some() || self.read_first.contains(&touched.key))
     }
 
-    pub fn note(&mut self, at: usize, used: &Used) -> Result<(), AttemptStop> {
+    /// Notes what the plan says is looked at in a row.
+    pub(crate) fn note_planned(&mut self, at: usize, used: &'a Used) -> Result<(), AttemptStop> {
+        if !used.is_empty() {
+            self.touched_mut(at)?.planned.push(used);
+        }
+        Ok(())
+    }
+
+    /// Notes what else is looked at in a row.
+    pub(crate) fn note_used(&mut self, at: usize, used: Used) -> Result<(), AttemptStop> {
         let known = &mut self.touched_mut(at)?.used;
-        known.attributes.extend(used.attributes.iter().cloned());
+        known.attributes.extend(used.attributes);
         known.whole |= used.whole;
         Ok(())
     }
@@ -334,7 +343,7 @@ impl<'a> Attempt<'a> {
         }
         let entity = touched.entity;
         let item = match &entity.history {
-            Some(history) => self.last_version(entity, history, at).await?,
+            Some(history) => Box::pin(self.last_version(entity, history, at)).await?,
             None => self.get(touched.key.clone()).await?,
         };
         let model = self.operation.model;
@@ -463,7 +472,7 @@ impl<'a> Attempt<'a> {
         }
         let mut used = Used::default();
         selection.filter.iter().for_each(|filter| used.extend(filter));
-        self.note(at, &used)?;
+        self.note_used(at, used)?;
         Ok(Some(at))
     }
 }

@@ -167,6 +167,13 @@ impl<'o> Bulk<'o> {
         Ok(bound)
     }
 
+    /// An attempt that knows what was bound when the operation began.
+    fn attempt_of<'a>(&self, operation: &'a WriteOperation<'a>, read_first: &'a HashSet<Item>) -> Attempt<'a> {
+        let mut attempt = Attempt::new(operation, read_first);
+        attempt.bound.extend(self.bound.clone());
+        attempt
+    }
+
     /// Whether another run of the same operation took a turn, or ended it.
     async fn is_overtaken(&mut self) -> Result<bool, RuntimeError> {
         let turn = self.turn;
@@ -186,8 +193,7 @@ impl<'o> Bulk<'o> {
                 None => self.turn(operation, step, plan, None, true).await?,
                 Some((_, LetValue::Value(list))) => {
                     let none = HashSet::new();
-                    let mut attempt = Attempt::new(operation, &none);
-                    attempt.bound.extend(self.bound.clone());
+                    let mut attempt = self.attempt_of(operation, &none);
                     let elements = attempt.listed(list).await;
                     self.consumed += &attempt.consumed;
                     let from = usize::try_from(self.progress.element).unwrap_or(usize::MAX);
@@ -219,8 +225,7 @@ impl<'o> Bulk<'o> {
         let mut onward = self.progress.from.clone().map_or(Onward::Start, Onward::At);
         while onward != Onward::End {
             let none = HashSet::new();
-            let mut attempt = Attempt::new(operation, &none);
-            attempt.bound.extend(self.bound.clone());
+            let mut attempt = self.attempt_of(operation, &none);
             let page = attempt.found_page(selection, found, rows_per_page, &onward).await;
             self.consumed += &attempt.consumed;
             let page = match page {
@@ -290,8 +295,7 @@ impl<'o> Bulk<'o> {
         let mut next = self.progress.clone();
         let mut taken = 0;
         for turn in waiting.iter().take(bounds.bulk_turns_at_once) {
-            let mut attempt = Attempt::new(operation, &none);
-            attempt.bound.extend(self.bound.clone());
+            let mut attempt = self.attempt_of(operation, &none);
             let actions = evaluated(&mut attempt, step, plan, turn).await;
             self.consumed += &attempt.consumed;
             let Ok(Some(actions)) = actions else { break };
@@ -341,8 +345,7 @@ impl<'o> Bulk<'o> {
         let mut read_first = HashSet::new();
         let mut tries = 0;
         loop {
-            let mut attempt = Attempt::new(operation, &read_first);
-            attempt.bound.extend(self.bound.clone());
+            let mut attempt = self.attempt_of(operation, &read_first);
             let ended_turn = self.attempt(&mut attempt, step, plan, element, last).await;
             self.consumed += &attempt.consumed;
             match ended_turn {
@@ -453,14 +456,12 @@ impl<'o> Bulk<'o> {
     /// The answer; with a key its record is written, and the progress goes.
     async fn end(mut self, operation: &WriteOperation<'_>) -> Result<Written, RuntimeError> {
         let none = HashSet::new();
-        let mut attempt = Attempt::new(operation, &none);
-        attempt.bound.extend(self.bound.clone());
+        let mut attempt = self.attempt_of(operation, &none);
         let done = Value::N(Number::from(i64::try_from(self.progress.done).unwrap_or(i64::MAX)));
         attempt.bound.insert("done".to_owned(), done);
-        let key = self.key.clone();
         if operation.record.is_some() {
             let gone = WriteAction {
-                key,
+                key: self.key.clone(),
                 doing: Doing::Delete,
                 checks: vec![RowCheck::pin(self.is_ours())],
             };

@@ -24,7 +24,7 @@ impl<'a> Attempt<'a> {
             Place::Pushed(row) => {
                 let at = self.named_row(row.as_deref())?;
                 let rule = RefusalRule::of(self.touched(at)?.entity, None, DefaultRefusal::Absent);
-                self.push(at, &clause.expr, ORDER_ALLOW, rule).await
+                Box::pin(self.push(at, &clause.expr, ORDER_ALLOW, rule)).await
             }
             Place::Pinned => match self.holds(&clause.expr, None).await? {
                 true => Ok(()),
@@ -83,7 +83,7 @@ impl<'a> Attempt<'a> {
                 let at = self.named_row(row.as_deref())?;
                 rule.row = row.clone();
                 rule.entity = Some(self.touched(at)?.entity);
-                self.push(at, &clause.expr, order, rule).await
+                Box::pin(self.push(at, &clause.expr, order, rule)).await
             }
         }
     }
@@ -117,10 +117,10 @@ impl<'a> Attempt<'a> {
             used.extend(expr);
             let row = touched.row().map(Arc::clone);
             let old = touched.item().cloned();
-            self.note(at, &used)?;
+            self.note_used(at, used)?;
             // Of a row that is missing and must not be, that is said first; of another, nothing is there.
             if row.is_none()
-                && let Some(stop) = self.said_before(order).await
+                && let Some(stop) = Box::pin(self.said_before(order)).await
             {
                 return Err(stop);
             }
@@ -157,7 +157,9 @@ impl<'a> Attempt<'a> {
         if self.skipping {
             return AttemptStop::Skipped;
         }
-        self.said_before(order).await.unwrap_or(AttemptStop::Refused(refused))
+        // Few are refused: what asks the store for it is boxed, so that not every step has room for it and is moved with it.
+        let before = Box::pin(self.said_before(order)).await;
+        before.unwrap_or(AttemptStop::Refused(refused))
     }
 
     /// More than one row where one is expected; but that another is missing is said first.
@@ -229,9 +231,14 @@ impl<'a> Attempt<'a> {
     /// What the caller said of the row speaks before requirements.
     pub(crate) async fn check_version_read(&mut self) -> Result<(), AttemptStop> {
         let asked = self.operation.request.precondition != Precondition::Unsaid;
-        if !asked && !self.operation.write.if_match_required {
-            return Ok(());
+        match asked || self.operation.write.if_match_required {
+            true => Box::pin(self.check_version_of_first(asked)).await,
+            false => Ok(()),
         }
+    }
+
+    /// The version of the first row that changes, or that the caller did not name it.
+    async fn check_version_of_first(&mut self, asked: bool) -> Result<(), AttemptStop> {
         let mut first = None;
         for step in self.operation.write.steps_on_versions() {
             let taken = match &step.when {
@@ -254,7 +261,7 @@ impl<'a> Attempt<'a> {
         // What is said of a row that changes is so of none where none does.
         if first.is_none() && says_of_row && self.operation.write.changes_rows_by_single_steps() {
             let differs = AttemptStop::Failed(RuntimeError::VersionMismatch);
-            return Err(self.said_before(ORDER_VERSION).await.unwrap_or(differs));
+            return Err(Box::pin(self.said_before(ORDER_VERSION)).await.unwrap_or(differs));
         }
         let at = match first.map(|target| &target.kind) {
             Some(ExprKind::Bound(name)) => self.names.get(name).copied(),
@@ -274,11 +281,11 @@ impl<'a> Attempt<'a> {
             true => self.check_version(at).await,
             false if self.touched(at)?.row().is_some() => {
                 let required = AttemptStop::Failed(RuntimeError::VersionRequired);
-                Err(self.said_before(ORDER_VERSION).await.unwrap_or(required))
+                Err(Box::pin(self.said_before(ORDER_VERSION)).await.unwrap_or(required))
             }
             // A row that is not there has no version to name. Whoever named it and needs it says so before what is required of it;
             // else what is missing is said by the step.
-            false => self.said_before(ORDER_VERSION).await.map_or(Ok(()), Err),
+            false => Box::pin(self.said_before(ORDER_VERSION)).await.map_or(Ok(()), Err),
         }
     }
 
@@ -312,7 +319,7 @@ impl<'a> Attempt<'a> {
             }
             // Another row that is missing, and that nobody has read yet, speaks before.
             let differs = AttemptStop::Failed(RuntimeError::VersionMismatch);
-            return Err(self.said_before(ORDER_VERSION).await.unwrap_or(differs));
+            return Err(Box::pin(self.said_before(ORDER_VERSION)).await.unwrap_or(differs));
         }
         let gone = absent_now(model, touched.entity.expires.is_some(), request.now);
         touched.checks.push(RowCheck {

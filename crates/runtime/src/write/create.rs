@@ -26,14 +26,14 @@ impl<'a> Attempt<'a> {
     pub async fn create(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<(), AttemptStop> {
         let row = self.new_row(step, entity, known).await?;
         if entity.history.is_some() {
-            return self.create_version(step, entity, row).await;
+            return Box::pin(self.create_version(step, entity, row)).await;
         }
         let row = Arc::new(row);
         let Some(at) = self.touch(entity, Arc::clone(&row))? else {
             return Err(AttemptStop::Failed(RuntimeError::no_key(entity)));
         };
         if step.or_skip || self.must_read(at)? {
-            self.read(at).await?;
+            Box::pin(self.read(at)).await?;
         }
         let touched = self.touched(at)?;
         if touched.change != TouchedChange::Nothing {
@@ -166,7 +166,7 @@ impl<'a> Attempt<'a> {
         if step.add.is_empty() && step.append.is_empty() && !entries {
             return Ok(());
         }
-        let mut edits = self.edits(step, entity, Some(before)).await?;
+        let mut edits = Box::pin(self.edits(step, entity, Some(before))).await?;
         edits.set.clear();
         edits.add.retain(|name, _| {
             entity
@@ -221,7 +221,7 @@ impl<'a> Attempt<'a> {
             // Where the reference is absent there is nothing to repeat.
             let Some(at) = self.touch(source, known)? else { continue };
             if self.touched(at)?.change != TouchedChange::Create {
-                self.read(at).await?;
+                Box::pin(self.read(at)).await?;
             }
             let touched = self.touched_mut(at)?;
             touched.used.attributes.insert(copy.attribute.clone());

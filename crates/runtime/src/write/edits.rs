@@ -32,9 +32,6 @@ pub(super) enum PartEdit {
     AddEntry(String, Number),
 }
 
-/// Two steps that would change one attribute of one row in two ways.
-pub(super) struct Clash;
-
 impl<'a> Edits<'a> {
     /// Every attribute that may differ afterwards.
     pub fn touched(&self) -> impl Iterator<Item = &'a str> {
@@ -53,30 +50,29 @@ impl<'a> Edits<'a> {
         self.set.contains_key(name)
     }
 
-    /// Adds the edits of another step on the same row: disjoint ones join, sums add up.
-    pub fn merge(&mut self, other: Edits<'a>, always: &dyn Fn(&str) -> bool) -> Result<(), Clash> {
+    /// Whether edits of another step on the same row say otherwise of an attribute, or a sum leaves the range of numbers.
+    pub fn clashes_with(&self, other: &Edits<'a>, always: &dyn Fn(&str) -> bool) -> bool {
+        other.touched().any(|name| {
+            let here = self.touched().any(|known| known == name);
+            match (self.add.get(name), other.add.get(name)) {
+                (Some(known), Some(number)) => known.checked_add(*number).is_err(),
+                _ => here && !always(name),
+            }
+        })
+    }
+
+    /// Adds the edits of another step on the same row, which do not clash: disjoint ones join, sums add up.
+    pub fn merge(&mut self, other: Edits<'a>) {
         if self.touched().next().is_none() {
             *self = other;
-            return Ok(());
-        }
-        let clashes = other.touched().any(|name| {
-            let here = self.touched().any(|known| known == name);
-            let both_add = self.add.contains_key(name) && other.add.contains_key(name);
-            here && !both_add && !always(name)
-        });
-        if clashes {
-            return Err(Clash);
+            return;
         }
         self.set.extend(other.set);
         for (name, number) in other.add {
-            let sum = self
-                .add
-                .get(name)
-                .map_or(Some(number), |known| known.checked_add(number).ok());
-            self.add.insert(name, sum.ok_or(Clash)?);
+            let known = self.add.entry(name).or_insert(Number::from(0));
+            *known = known.checked_add(number).unwrap_or(*known);
         }
         self.parts.extend(other.parts);
-        Ok(())
     }
 
     /// The row as it becomes. None where a sum leaves the range of numbers.

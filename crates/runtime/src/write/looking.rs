@@ -251,12 +251,12 @@ impl<'a> Attempt<'a> {
                     self.remember(seen.looked)?;
                     return Ok(value);
                 }
-                (Err(EvaluateError::NeedsStore), Some(WantedRow::Touched(at))) => self.read_named(at).await?,
+                (Err(EvaluateError::NeedsStore), Some(WantedRow::Touched(at))) => Box::pin(self.read_named(at)).await?,
                 (Err(EvaluateError::NeedsStore), Some(WantedRow::Key(entity, known))) => {
                     let entity = self.entity(entity)?;
                     let at = self.touch(entity, known)?;
                     let at = at.ok_or_else(|| internal_mistake("a row with a key cannot be read"))?;
-                    self.read(at).await?;
+                    Box::pin(self.read(at)).await?;
                 }
                 (Err(EvaluateError::RowMissing(entity)), _) => {
                     let refused = not_found(self.entity(entity)?);

@@ -203,7 +203,7 @@ impl Engine {
         operation.admit()?;
         operation.record = operation.record_of_request()?;
         match write.bulk {
-            true => bulk::run_bulk(&operation).await,
+            true => Box::pin(bulk::run_bulk(&operation)).await,
             false => operation.run().await,
         }
     }
@@ -312,14 +312,15 @@ impl<'a> WriteOperation<'a> {
                 Err(AttemptStop::Failed(
                     error @ (RuntimeError::VersionMismatch | RuntimeError::VersionRequired | RuntimeError::Several(_)),
                 )) => {
-                    return self.refused(error, consumed).await;
+                    return Box::pin(self.refused(error, consumed)).await;
                 }
                 Err(AttemptStop::Failed(error)) => return Err(error),
                 Err(AttemptStop::Refused(refused)) => {
-                    return self.refused(RuntimeError::Refused(Box::new(refused)), consumed).await;
+                    let refusal = RuntimeError::Refused(Box::new(refused));
+                    return Box::pin(self.refused(refusal, consumed)).await;
                 }
                 Err(AttemptStop::Recorded | AttemptStop::Again | AttemptStop::Skipped) => {
-                    if let Some(written) = self.replayed(&mut consumed).await? {
+                    if let Some(written) = Box::pin(self.replayed(&mut consumed)).await? {
                         return Ok(Written { consumed, ..written });
                     }
                     tries += 1;

@@ -22,6 +22,8 @@ use crate::scope::Attributes;
 /// An element of a loop: its value, and the row that it is.
 pub(super) type Element = (Value, Option<usize>);
 
+/// What few operations do is boxed, and what reads or refuses in all of them: an attempt has room for the largest of its parts, which is moved
+/// from each of them to the next.
 impl<'a> Attempt<'a> {
     /// Takes some steps, in order.
     pub async fn steps(&mut self, steps: &'a [Step], plans: &'a [StepPlan]) -> Result<(), AttemptStop> {
@@ -29,7 +31,7 @@ impl<'a> Attempt<'a> {
             match &step.repeat {
                 None => self.turn(step, plan).await?,
                 Some((name, list)) => {
-                    for element in self.elements(list, plan).await? {
+                    for element in Box::pin(self.elements(list, plan)).await? {
                         self.bind_element(name, element);
                         self.turn(step, plan).await?;
                     }
@@ -41,7 +43,7 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Takes the steps inside a step. Only these are boxed: most operations have none, and what is boxed is large.
+    /// Takes the steps inside a step, which may have others inside.
     fn inner_steps<'s>(
         &'s mut self,
         steps: &'a [Step],
@@ -119,7 +121,7 @@ impl<'a> Attempt<'a> {
         }
         self.step += 1;
         if step.or_skip && !matches!(step.kind, StepKind::Group(_) | StepKind::Call { .. }) {
-            return self.unless_refused(step, plan).await;
+            return Box::pin(self.unless_refused(step, plan)).await;
         }
         self.take(step, plan).await
     }
@@ -177,11 +179,11 @@ impl<'a> Attempt<'a> {
     async fn take(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), AttemptStop> {
         match &step.kind {
             StepKind::Group(inner) => self.inner_steps(inner, &plan.inner).await,
-            StepKind::Call { step: name, args } => self.call(name, args, plan).await,
+            StepKind::Call { step: name, args } => Box::pin(self.call(name, args, plan)).await,
             StepKind::Create(entity) => {
                 let entity = self.entity(*entity)?;
                 self.create_requirements(step, plan).await?;
-                self.create(step, entity, Attributes::new()).await
+                Box::pin(self.create(step, entity, Attributes::new())).await
             }
             StepKind::Update(target) => {
                 let Some(at) = self.target(target, plan, step.or_skip).await? else {
@@ -191,20 +193,20 @@ impl<'a> Attempt<'a> {
             }
             StepKind::Upsert(target) => {
                 let at = self.target(target, plan, true).await?;
-                self.key_within_limits(step, target, at).await?;
+                Box::pin(self.key_within_limits(step, target, at)).await?;
                 let Some(at) = at else {
                     return Err(self.absence(step).await);
                 };
-                self.upsert(step, plan, at).await
+                Box::pin(self.upsert(step, plan, at)).await
             }
             StepKind::Delete(target) => {
                 let Some(at) = self.target(target, plan, step.or_skip).await? else {
                     return Err(self.absence(step).await);
                 };
-                self.delete(step, plan, at).await
+                Box::pin(self.delete(step, plan, at)).await
             }
-            StepKind::Present(target) => self.present(step, target, plan).await,
-            StepKind::Absent(target) => self.must_be_absent(step, target, plan).await,
+            StepKind::Present(target) => Box::pin(self.present(step, target, plan)).await,
+            StepKind::Absent(target) => Box::pin(self.must_be_absent(step, target, plan)).await,
         }
     }
 
@@ -250,9 +252,9 @@ impl<'a> Attempt<'a> {
             _ => return Err(internal_mistake("a step is about what is no row")),
         };
         let Some(at) = at else { return Ok(None) };
-        self.note(at, &plan.own.used)?;
+        self.note_planned(at, &plan.own.used)?;
         if read || plan.own.is_read() || self.must_read(at)? {
-            self.read(at).await?;
+            Box::pin(self.read(at)).await?;
         }
         Ok(Some(at))
     }
@@ -403,7 +405,7 @@ impl<'a> Attempt<'a> {
                         if !rule.shown.is_empty() {
                             rule.bound = self.bound.clone();
                         }
-                        self.push_at(at, &clause.expr, order, rule).await?;
+                        Box::pin(self.push_at(at, &clause.expr, order, rule)).await?;
                     }
                     Place::Request | Place::Pinned => {
                         // Of a row that an upsert does not find only what its key says is there.

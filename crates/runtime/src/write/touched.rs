@@ -30,7 +30,8 @@ pub(super) struct Touched<'a> {
     told: Option<Arc<Attributes>>,
     /// What was read of it.
     pub before: Before,
-    /// What the operation looks at in it.
+    /// What the plan says that the operation looks at in it, and what it looks at besides.
+    pub planned: Vec<&'a Used>,
     pub used: Used,
     /// What must hold of it.
     pub checks: Vec<RowCheck<'a>>,
@@ -147,6 +148,7 @@ impl<'a> Touched<'a> {
             told: (!named.keys().all(|name| is_told(name))).then(|| told(&named)),
             named,
             before: Before::Unread,
+            planned: Vec::new(),
             used: Used::default(),
             checks: Vec::new(),
             change: TouchedChange::Nothing,
@@ -244,7 +246,8 @@ impl<'a> Touched<'a> {
             pins.push(RowCheck::pin(same(item, ttl)));
         }
         let looked_at = |name: &str| {
-            self.used.whole || self.answered || self.used.attributes.contains(name) || also.contains(&name)
+            let mut used = self.planned.iter().copied().chain([&self.used]);
+            self.answered || also.contains(&name) || used.any(|used| used.whole || used.attributes.contains(name))
         };
         // What a state is at this instant follows from when it lapses.
         let states = self.entity.states.as_ref().filter(|states| looked_at(&states.of));

@@ -32,8 +32,8 @@ impl<'a> Attempt<'a> {
                 touched.edits = Edits::default();
                 touched.by = None;
                 self.version_checked = version_checked;
-                self.read(at).await?;
-                self.update_as_known(step, plan, at).await
+                Box::pin(self.read(at)).await?;
+                Box::pin(self.update_as_known(step, plan, at)).await
             }
             done => done,
         }
@@ -62,9 +62,9 @@ impl<'a> Attempt<'a> {
         }
         self.merge(step, at, entity, edits).await?;
         if entity.history.is_some() {
-            return self.update_version(step, entity, at).await;
+            return Box::pin(self.update_version(step, entity, at)).await;
         }
-        let after = self.after_read(step, entity, at).await?;
+        let after = Box::pin(self.after_read(step, entity, at)).await?;
         self.became(step, at, &after, false);
         Ok(())
     }
@@ -88,10 +88,11 @@ impl<'a> Attempt<'a> {
         if touched.change == TouchedChange::Update {
             edits.add.retain(|name, _| !always(name));
         }
-        let mut merged = touched.edits.clone();
-        if merged.merge(edits, &always).is_err() {
+        // What cannot be merged leaves the row as it was: it is still looked at for what is said first.
+        if touched.edits.clashes_with(&edits, &always) {
             return Err(self.same_item().await);
         }
+        touched.edits.merge(edits);
         // The first step speaks for the row, unless a later one may be passed over: what is refused while it is tried is its own.
         // One that was not passed over has had its say.
         let unspoken = touched.by.is_none_or(|(known, _)| known.or_skip);
@@ -99,7 +100,6 @@ impl<'a> Attempt<'a> {
             touched.by = Some((step, order));
         }
         touched.change = TouchedChange::Update;
-        touched.edits = merged;
         Ok(())
     }
 

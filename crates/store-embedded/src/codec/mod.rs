@@ -9,8 +9,8 @@ mod raw;
 mod tests;
 mod varint;
 
-pub(crate) use raw::RawItem;
-pub(crate) use varint::{Reader, first_bytes, put_varint};
+pub(crate) use raw::{RawItem, WantedTest};
+pub(crate) use varint::{Reader, put_varint};
 
 use singlet_item::{Item, Number, Value, item_size_bytes};
 use singlet_store::StoreError;

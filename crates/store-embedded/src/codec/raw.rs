@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use singlet_item::limits::NESTING_LEVELS_MAX;
-use singlet_item::{Item, Number, Value};
-use singlet_store::Result;
+use singlet_item::{Item, Number, Value, first_bytes};
+use singlet_store::{Result, WantedItem};
 
 use super::varint::Reader;
 use super::{VERSION, begin, damaged_data, put_bytes, tag, unzigzag};
@@ -15,6 +15,42 @@ use super::{VERSION, begin, damaged_data, put_bytes, tag, unzigzag};
 pub(crate) struct RawItem<'a> {
     size_bytes: usize,
     attributes: Reader<'a>,
+}
+
+/// What an item must be for whoever asks for it, with the first bytes of the names that tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WantedTest<'w> {
+    kind: Option<(&'w str, u64, &'w str)>,
+    end: Option<(&'w str, u64, i64)>,
+}
+
+impl<'w> WantedTest<'w> {
+    /// That of what is wanted; none, if everything is.
+    pub(crate) fn of(wanted: WantedItem<'w>) -> Option<Self> {
+        let first = |name: &str| first_bytes(name.as_bytes());
+        let kind = wanted.kind.map(|(name, kind)| (name, first(name), kind));
+        let end = wanted.end.map(|(name, now)| (name, first(name), now));
+        (kind.is_some() || end.is_some()).then_some(WantedTest { kind, end })
+    }
+
+    /// Whether an item may have an attribute. Its name comes with its first bytes.
+    fn admits(&self, (name, first): (&[u8], u64), value: RawValue<'_>) -> Result<bool> {
+        let is = |known: &str, known_first: u64| known_first == first && known.as_bytes() == name;
+        if let Some((known, known_first, kind)) = self.kind
+            && is(known, known_first)
+            && value.tag == tag::STRING
+            && value.payload != kind.as_bytes()
+        {
+            return Ok(false);
+        }
+        match self.end {
+            Some((known, known_first, now)) if is(known, known_first) => {
+                let end = value.as_i64()?;
+                Ok(!end.is_some_and(|seconds| WantedItem::is_over(seconds, now)))
+            }
+            _ => Ok(true),
+        }
+    }
 }
 
 /// The bytes of one value.
@@ -59,18 +95,32 @@ impl<'a> RawItem<'a> {
         })
     }
 
-    /// One attribute; the others are passed over.
+    /// One attribute; the others are passed over, and whether their names are texts is not looked at.
     pub(crate) fn get(self, wanted: &str) -> Result<Option<RawValue<'a>>> {
-        for attribute in self.attributes() {
-            let (name, value) = attribute?;
-            if name == wanted {
-                return Ok(Some(value));
-            }
-            if name > wanted {
-                break;
+        let wanted_first = first_bytes(wanted.as_bytes());
+        let mut reader = self.attributes;
+        while !reader.is_empty() {
+            let (name, first) = reader.bytes_and_first()?;
+            let value = raw_value(&mut reader)?;
+            match first.cmp(&wanted_first).then_with(|| name.cmp(wanted.as_bytes())) {
+                Ordering::Less => {}
+                Ordering::Equal => return Ok(Some(value)),
+                Ordering::Greater => break,
             }
         }
         Ok(None)
+    }
+
+    /// Whether it is what somebody wants.
+    pub(crate) fn is_wanted(self, test: WantedTest<'_>) -> Result<bool> {
+        let mut reader = self.attributes;
+        while !reader.is_empty() {
+            let name = reader.bytes_and_first()?;
+            if !test.admits(name, raw_value(&mut reader)?)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn decode_item(self) -> Result<Item> {
@@ -102,6 +152,33 @@ impl<'a> RawItem<'a> {
         }
         // A map of what is in order already is made at once.
         Ok(found.into_iter().collect())
+    }
+
+    /// [`RawItem::decode_only`] of an item that is wanted; none of another. What tells that is looked at in passing.
+    pub(crate) fn decode_wanted<'n>(
+        self,
+        mut names: impl ExactSizeIterator<Item = (&'n str, u64)>,
+        test: WantedTest<'_>,
+    ) -> Result<Option<Item>> {
+        let mut found = Vec::with_capacity(names.len());
+        let mut reader = self.attributes;
+        let mut wanted = names.next();
+        while !reader.is_empty() {
+            let (name, first) = reader.bytes_and_first()?;
+            let value = raw_value(&mut reader)?;
+            if !test.admits((name, first), value)? {
+                return Ok(None);
+            }
+            while let Some((next, next_first)) = wanted {
+                match next_first.cmp(&first).then_with(|| next.as_bytes().cmp(name)) {
+                    Ordering::Less => {}
+                    Ordering::Equal => found.push((next.to_owned(), value.decode_value()?)),
+                    Ordering::Greater => break,
+                }
+                wanted = names.next();
+            }
+        }
+        Ok(Some(found.into_iter().collect()))
     }
 
     /// An item of some of the attributes, as bytes.

@@ -1,6 +1,7 @@
 //! Numbers of as many bytes as they need, and reading bytes within their bounds.
 
 use super::damaged_data;
+use singlet_item::first_bytes;
 use singlet_store::Result;
 
 /// Seven bits a byte, the lowest first.
@@ -10,16 +11,6 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u128) {
         number >>= 7;
     }
     out.push(number as u8);
-}
-
-/// The first eight bytes, with zeros behind fewer, as a number: of two texts whose numbers differ, the numbers are in the order of the
-/// texts, and most names are told apart by them.
-pub(crate) fn first_bytes(bytes: &[u8]) -> u64 {
-    let mut first = [0; 8];
-    for (to, from) in first.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    u64::from_be_bytes(first)
 }
 
 /// Bytes that are read from their beginning. What is not there is damage, never a panic.

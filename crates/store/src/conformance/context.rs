@@ -3,7 +3,7 @@
 use super::Difference;
 use crate::{
     Consumed, GetRequest, IndexKind, IndexProjection, IndexSpec, ItemLookup, KeyRange, KeySchema, KeyType, PageAnswer,
-    PutRequest, QueryRequest, Store, StoreError, TableSpec, Units, WriteAnswer,
+    PutRequest, QueryRequest, Store, StoreError, TableSpec, Units, WantedItem, WriteAnswer,
 };
 use singlet_item::{Item, Number, ReadUnits, Value, WriteUnits};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -108,6 +108,7 @@ impl Context {
             key: &key,
             consistent: true,
             projection: &request.projection,
+            wanted: WantedItem::default(),
         };
         if let Some(at_once) = self.store.get_at_once(lookup) {
             assert_eq!(at_once.unwrap(), answer);

@@ -2,7 +2,10 @@
 
 use super::context::{attribute_texts, item_key, item_of, item_with, number_value};
 use super::{Context, Difference};
-use crate::{Comparison, Condition, Direction, KeyRange, KeySchema, KeyType, Path, QueryRequest, Select, SortRange};
+use crate::{
+    Comparison, Condition, Direction, ItemLookup, KeyRange, KeySchema, KeyType, Path, Paths, QueryRequest, Select,
+    SortRange, WantedItem,
+};
 use singlet_item::{Item, Value};
 
 async fn letters(context: &Context) -> String {
@@ -262,4 +265,64 @@ pub(super) async fn a_wrong_query_is_refused(context: &Context) {
             .is_bad_request(),
         "a key in the filter"
     );
+}
+
+/// An item of a kind, or of none, which is over in a second, or never.
+fn of_kind(sort: &str, kind: Option<Value>, end: Option<Value>) -> Item {
+    let mut item = item_with("p", sort, "n", 1);
+    item.extend(kind.map(|kind| ("kind".to_owned(), kind)));
+    item.extend(end.map(|end| ("ttl".to_owned(), end)));
+    item
+}
+
+pub(super) async fn who_looks_at_items_gives_only_those_that_are_wanted(context: &Context) {
+    let table = context.table().await;
+    let (task, user) = (Some(Value::from("Task")), Some(Value::from("User")));
+    let items = [
+        ("a", of_kind("a", task.clone(), None), true),
+        ("b", of_kind("b", user.clone(), None), false),
+        ("c", of_kind("c", None, Some(number_value("2"))), true),
+        ("d", of_kind("d", task.clone(), Some(number_value("1"))), false),
+        ("e", of_kind("e", task.clone(), Some(number_value("1.5"))), true),
+        // What is no text says nothing of a kind, and what is no number nothing of an end.
+        ("f", of_kind("f", Some(number_value("7")), Some(Value::from("1"))), true),
+        ("g", of_kind("g", user, Some(number_value("2"))), false),
+    ];
+    for (_, item, _) in &items {
+        context.put(&table, item.clone()).await;
+    }
+    let wanted = WantedItem {
+        kind: Some(("kind", "Task")),
+        end: Some(("ttl", 1_999)),
+    };
+    for paths in [Paths::default(), [Path::attribute("SK")].into_iter().collect()] {
+        let mut request = QueryRequest::new(&table, KeyRange::partition("PK", "p"));
+        if !paths.is_empty() {
+            request.select = Select::Paths(paths.clone());
+        }
+        let all = context.query(&request).await;
+        let page = context.store().query_wanted(&request, wanted).await.unwrap();
+        assert_eq!((page.scanned, &page.consumed), (all.scanned, &all.consumed));
+        let given: Vec<&str> = items
+            .iter()
+            .filter(|(_, _, is)| *is)
+            .map(|(sort, _, _)| *sort)
+            .collect();
+        if context.store().looks_at_items() {
+            assert_eq!(attribute_texts(&page.items, "SK"), given);
+        }
+        for (sort, _, is_wanted) in &items {
+            let key = [("PK", Value::from("p")), ("SK", Value::from(*sort))];
+            let lookup = ItemLookup {
+                table: &table,
+                key: &key,
+                consistent: true,
+                projection: &paths,
+                wanted,
+            };
+            if let Some(answer) = context.store().get_at_once(lookup) {
+                assert_eq!(answer.unwrap().item.is_some(), *is_wanted, "{sort}");
+            }
+        }
+    }
 }
