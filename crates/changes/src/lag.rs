@@ -56,6 +56,28 @@ impl Followers {
         Ok(Some(Lag::Changes(changes)))
     }
 
+    /// Has all go on from the head, which they have come to: what lies between what they noted and there tells them nothing.
+    ///
+    /// # Errors
+    ///
+    /// Where one has noted something meanwhile or is behind ([`FollowError::Overtaken`]), or the store fails.
+    pub async fn all_to_head(&self, now: i64) -> Result<(), FollowError> {
+        for name in self.names().await? {
+            let Some(noted) = self.noted(&name).await? else {
+                continue;
+            };
+            let position = noted.position.clone();
+            let mut reader = ChangeReader::new(Arc::clone(self.model()), Arc::clone(self.source()), position);
+            while !reader.is_at_head() {
+                if !reader.next_page().await?.told.is_empty() {
+                    return Err(FollowError::Overtaken);
+                }
+            }
+            self.note(&name, &noted, reader.position(), now).await?;
+        }
+        Ok(())
+    }
+
     /// All who are not at the head, each with what it has before it.
     ///
     /// # Errors

@@ -140,12 +140,13 @@ impl FollowedService {
             let (ending, ended) = watch::channel(false);
             let noticed = Arc::new(Noticed::new(&system.name, Some(Arc::clone(&self.service))));
             let followed = FollowedEngine {
-                engine: Arc::clone(&system.engine),
+                engine: system.engine.follower(),
+                served: Arc::clone(&system.engine),
                 noticed,
                 company: self.company,
                 sent_by: (self.senders)(&system.engine),
                 lake: self.lake.clone(),
-                words: search::begin_search(&system.engine, self.company, &self.search),
+words: search::begin_search((&system.name, &system.engine), self.company, &self.search),
             };
             let task = tokio::spawn(follow_system(followed, ended));
             let engine = Arc::clone(&system.engine);
@@ -157,7 +158,10 @@ impl FollowedService {
 
 /// A system, and how it is followed.
 pub(crate) struct FollowedEngine {
+    /// By which changes are followed.
     pub engine: Arc<Engine>,
+    /// By which it is served: its searches find what it serves.
+    pub served: Arc<Engine>,
     pub noticed: Arc<Noticed>,
     pub company: Company,
     /// Who sends its webhooks; none where deliveries wait.
@@ -172,6 +176,7 @@ pub(crate) struct FollowedEngine {
 pub(crate) async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool>) {
     let FollowedEngine {
         engine,
+        served,
         noticed,
         company,
         sent_by,
@@ -206,7 +211,7 @@ pub(crate) async fn follow_system(followed: FollowedEngine, mut ended: watch::Re
                 tally_for_ever(&engine, &noticed, company, &mut leases.3),
                 repair_for_ever(&engine, &noticed, company),
                 lake_for_ever(&engine, company, lake),
-                search_for_ever(&engine, &noticed, company, words),
+                search_for_ever(&served, &noticed, company, words),
             )
         } => {}
     }

@@ -13,16 +13,13 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_runtime::load::{KeptItem, KeptKind, entity_of_item, is_known, kept_items, oversize_of};
-use singlet_runtime::{Attributes, Caller, Engine, MigrationPhase, Scope, key_in, row};
+use singlet_runtime::{Attributes, BRIDGED, Caller, Engine, MigrationPhase, Scope, key_in, row};
 
 use super::layout::Layout;
 use crate::mapping::{ModelMap, source_of};
 use crate::row_refusal::RowRefusal;
 use crate::stamp::is_stamped;
 use crate::step::COMPARED_MAX;
-
-/// The attribute of a row in which the epoch stands at which it was last written for both models.
-pub const BRIDGED: &str = "$bridge";
 
 /// Why a row cannot be one of both models.
 #[derive(Clone, Debug, PartialEq)]

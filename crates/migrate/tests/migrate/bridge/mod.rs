@@ -2,6 +2,7 @@
 
 mod abort;
 mod clients;
+mod followed;
 mod hindered;
 mod kills;
 mod models;
