@@ -8,7 +8,7 @@ use singlet_changes::{FollowError, PostWebhook, Ticker, TriggerFollower, Trigger
 use singlet_face::Company;
 use singlet_http::Service;
 use singlet_lake::LakePlace;
-use singlet_runtime::Engine;
+use singlet_runtime::{Engine, RuntimeError};
 use singlet_search::SearchFollower;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -57,9 +57,14 @@ struct FollowedSystem {
 /// Where the store fails, or the table has no stream that can be followed.
 pub async fn enter_table(engine: &Arc<Engine>) -> Result<(), FollowError> {
     let unheard: Arc<dyn TriggerObserver> = Arc::new(Noticed::new("", None));
-    // On a table that is held they are entered, and do not begin.
+    // On a table that is held they are entered, and do not begin. Where another model follows for now they begin after it.
     let unless_held = |started: Result<(), FollowError>| match started {
         Err(FollowError::Held(_)) => Ok(()),
+        Err(FollowError::Store(error) | FollowError::Runtime(RuntimeError::Store(error)))
+            if error.is_unavailable() && error.told().is_some() =>
+        {
+            Ok(())
+        }
         started => started,
     };
     unless_held(Ticker::start_all(engine, &unheard, now_millis()).await.map(drop))?;

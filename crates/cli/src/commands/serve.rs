@@ -226,6 +226,8 @@ struct Deployment {
     settings: Vec<(String, String, String)>,
     /// What the long reads of all systems take.
     turns: Turns,
+    /// Where others share a table, this process as they know it.
+    members: opening::Members,
 }
 
 impl Serve {
@@ -413,6 +415,7 @@ for system in systems.iter().filter(|_| self.also.is_none()) {singlet_following:
         if let Some(following) = following {
             following.end().await;
         }
+        deployment.members.leave_all().await;
         if let Some(telling) = telling {
             telling.end().await;
         }
@@ -534,6 +537,7 @@ for system in systems.iter().filter(|_| self.also.is_none()) {singlet_following:
         }
         let (store, upkeep) = place.open_to_serve().await?;
         Ok(Deployment {
+            members: opening::Members::default(),
             store,
             upkeep,
             place,
@@ -706,6 +710,7 @@ impl Deployment {
             },
             makes_indexes: is_first,
             sample: sample.as_deref().filter(|_| source.fills_tables()),
+            members: &self.members,
         };
         let engine = opening::open_engine(&self.place, &self.store, model, settings, &self.secret, wanted).await?;
         self.system_of(engine, prefix, sample)

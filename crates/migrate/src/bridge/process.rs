@@ -23,6 +23,8 @@ use crate::gate::{Gate, GatedStore, closed_by};
 
 const CANNOT_BESIDE: &str = "this model cannot run beside the one that the table is on its way to: its settings or its writes are others than those that this was tried with";
 
+const HAS_LEFT: &str = "the process ends, and serves no more";
+
 /// How often the table is read until it says the same before and after this process said that it is there.
 const TRIES_MAX: usize = 16;
 
@@ -53,6 +55,8 @@ struct Own {
 #[derive(Debug, Default)]
 struct Looked {
     epoch: Option<u64>,
+    /// Whether it takes part no more.
+    has_left: bool,
     said: Option<(u64, Instant)>,
     other: Option<(String, Result<Arc<Twins>, &'static str>)>,
 }
@@ -135,6 +139,9 @@ impl TableMember {
     /// Where the table could not be read or told: nothing is let through once that is so for a while.
     pub async fn look(&self) -> Result<bool, RuntimeError> {
         let mut looked = self.looking.lock().await;
+        if looked.has_left {
+            return Ok(false);
+        }
         for _ in 0..TRIES_MAX {
             let Some(gate) = self.gate.upgrade() else {
                 return Ok(false);
@@ -165,7 +172,7 @@ impl TableMember {
     }
 
     /// Looks again and again, for as long as the engine is there.
-    pub async fn keep_looking(self) {
+    pub async fn keep_looking(self: Arc<Self>) {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(self.times.reads) => {}
@@ -179,8 +186,14 @@ impl TableMember {
         self.leave().await;
     }
 
-    /// Is known no more: nobody has to wait for it.
+    /// Is known no more, so that nobody has to wait for it. Nothing is let through from then on, and what is under way is waited for.
     pub async fn leave(&self) {
+        self.looking.lock().await.has_left = true;
+        if let Some(gate) = self.gate.upgrade() {
+            gate.has_read(Some(HAS_LEFT), gate.moment());
+        }
+        self.state.change(Mode::Shut(HAS_LEFT)).await;
+        self.following.change(Mode::Shut(HAS_LEFT)).await;
         let process = self.process();
         if let Ok(Some(control)) = self.engine.table_control().await {
             let _ = self.engine.forget_process(&control, &process).await;

@@ -50,7 +50,7 @@ impl Process {
         let (member, engine) = joined(table, &table.store, text, times).await;
         Process {
             engine,
-            looking: tokio::spawn(member.keep_looking()),
+            looking: tokio::spawn(Arc::new(member).keep_looking()),
         }
     }
 
