@@ -6,6 +6,7 @@ mod followed;
 mod hindered;
 mod kills;
 mod models;
+mod planted;
 mod processes;
 mod races;
 mod shared;
