@@ -60,20 +60,24 @@ impl Followers {
     ///
     /// # Errors
     ///
-    /// Where one has noted something meanwhile or is behind ([`FollowError::Overtaken`]), or the store fails.
-    pub async fn all_to_head(&self, now: i64) -> Result<(), FollowError> {
+    /// Where one has noted something meanwhile or is behind ([`FollowError::Overtaken`]), unless it may miss what it is behind and has that
+    /// noted as a gap; or where the store fails.
+    pub async fn all_to_head(&self, may_miss: &(dyn Fn(&str) -> bool + Sync), now: i64) -> Result<(), FollowError> {
         for name in self.names().await? {
             let Some(noted) = self.noted(&name).await? else {
                 continue;
             };
             let position = noted.position.clone();
             let mut reader = ChangeReader::new(Arc::clone(self.model()), Arc::clone(self.source()), position);
+            let mut has_missed = false;
             while !reader.is_at_head() {
-                if !reader.next_page().await?.told.is_empty() {
-                    return Err(FollowError::Overtaken);
-                }
+                has_missed |= !reader.next_page().await?.told.is_empty();
             }
-            self.note(&name, &noted, reader.position(), now).await?;
+            match has_missed {
+                true if may_miss(&name) => drop(self.note_gap(&name, &noted, reader.position(), now).await?),
+                true => return Err(FollowError::Overtaken),
+                false => drop(self.note(&name, &noted, reader.position(), now).await?),
+            }
         }
         Ok(())
     }

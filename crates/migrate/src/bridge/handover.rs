@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use singlet_changes::{FollowError, Followers, Lag, TallyFollower, TriggerFollower, Unobserved};
+use singlet_changes::{FollowError, Followers, LAKE_FOLLOWERS, Lag, TallyFollower, TriggerFollower, Unobserved};
 use singlet_runtime::{Engine, Migration, MigrationPhase, TableControl};
 
 use super::roll::Roll;
@@ -18,6 +18,9 @@ use crate::error::MigrateError;
 
 /// How long nobody writes at most: then the new model serves on, and it is said who is behind.
 const REST_MAX: Duration = Duration::from_secs(60);
+
+/// How long a lake is waited for: nobody may be there who brings it the last changes, and it takes all rows anew.
+const LAKE_MAX: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether others have read all.
 const REST_PAUSE: Duration = Duration::from_millis(100);
@@ -57,10 +60,13 @@ impl Bridge {
         loop {
             self.follow_old(control, Until::Head).await?;
             // What was written last, before the rest or by what was done here, may come late.
-            tokio::time::sleep(self.stream_late()).await;
-            let behind = followers.behind().await?;
+            tokio::time::sleep(self.late()).await;
+            let is_late = begun.elapsed() > LAKE_MAX;
+            let may_miss = |name: &str| is_late && name.starts_with(LAKE_FOLLOWERS);
+            let mut behind = followers.behind().await?;
+            behind.retain(|(name, _)| !may_miss(name));
             if behind.is_empty() {
-                match followers.all_to_head((self.clock)().div_euclid(1_000)).await {
+                match followers.all_to_head(&may_miss, (self.clock)().div_euclid(1_000)).await {
                     // One of them has noted something meanwhile.
                     Err(FollowError::Overtaken) => {}
                     moved => return Ok(moved?),
@@ -91,9 +97,9 @@ impl Bridge {
         Followers::new(Arc::clone(self.old.model()), source)
     }
 
-    /// How late the table's stream is: who has the table alone reads its own.
-    fn stream_late(&self) -> Duration {
-        self.roll.as_ref().map_or(Duration::ZERO, Roll::stream_late)
+    /// How late the table's stream and indexes are; not at all, where one process has the table.
+    pub(super) fn late(&self) -> Duration {
+        self.roll.as_ref().map_or(Duration::ZERO, Roll::late)
     }
 
     /// Runs what follows changes in the old model, up to the head: nobody of that model is there any more who would.
@@ -129,7 +135,7 @@ impl Bridge {
             }
         }
         if !engine.model().tallies.is_empty() {
-            let late = i64::try_from(self.stream_late().as_millis()).unwrap_or(i64::MAX);
+            let late = i64::try_from(self.late().as_millis()).unwrap_or(i64::MAX);
             let mut tallies = TallyFollower::start(Arc::clone(engine), late, clock()).await?;
             while !tallies.is_at_rest() && !(until == Until::Passed && tallies.has_passed(begun + 1)) {
                 tallies.follow_page(&clock).await?;

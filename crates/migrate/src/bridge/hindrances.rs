@@ -36,7 +36,8 @@ pub(crate) fn live_hindrances(old: &Model, new: &Model, live: &TableSpec) -> Vec
     if live.stream != was.stream {
         found.push(match live.stream {
             Some(_) => STREAM_HINDRANCE.to_owned(),
-            None => "the table has no stream, and something follows its changes: `singlet deploy OLD.yaml` makes it".to_owned(),
+            None => "the table has no stream, and something follows its changes: `singlet deploy OLD.yaml` makes it"
+                .to_owned(),
         });
     }
     for index in wanted.indexes.iter().filter(|index| index.kind == IndexKind::Global) {

@@ -393,6 +393,7 @@ impl Bridge {
                 }
                 (_, Phase::Contract) => {
                     pass.until_still(BridgeSide::New, Keeping::OwnAlone).await?;
+                    self.let_indexes_forget().await;
                     self.new.end_migration(&control).await?;
                     continue;
                 }
@@ -403,6 +404,7 @@ impl Bridge {
                 (_, Phase::Withdraw) => Phase::Retreat,
                 (_, Phase::Retreat) => {
                     pass.until_still(BridgeSide::Old, Keeping::OwnAlone).await?;
+                    self.let_indexes_forget().await;
                     self.remove_indexes().await?;
                     self.old.abandon_bridge(&control).await?;
                     continue;
@@ -473,6 +475,14 @@ pub(super) fn stamping(&self, control: &TableControl) -> Stamping {match control
             .filter(|index| !known.iter().any(|known| known.name == index.name))
             .map(|index| index.name)
             .collect()
+    }
+
+    /// Whoever reads drops what is the other model's for as long as the table is on a bridge, and no longer: an index must not have it then.
+    async fn let_indexes_forget(&self) {
+        let has_indexes = !self.old.model().table.indexes.is_empty() || !self.new.model().table.indexes.is_empty();
+        if has_indexes && self.of_old.moves_rows() {
+            tokio::time::sleep(self.late()).await;
+        }
     }
 
     async fn make_indexes(&self) -> Result<(), MigrateError> {

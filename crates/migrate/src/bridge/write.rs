@@ -370,7 +370,10 @@ impl<'w> Writing<'w> {
                 Err(withheld) => return Ok(Err(withheld)),
             };
             for (item, at) in sides_of(&[(*before, *after)]) {
-                match self.twins.keys_beside(item, (twin.as_ref(), has_no_twin(item, at, keeping)), now) {
+                match self
+                    .twins
+                    .keys_beside(item, (twin.as_ref(), has_no_twin(item, at, keeping)), now)
+                {
                     Ok(keys) => beside.extend(keys),
                     Err(withheld) => return Ok(Err(withheld)),
                 }

@@ -82,7 +82,11 @@ pub(super) async fn serve_both(
         let gated = gated.map_err(|error| bridge_refusal(&table, &error))?;
         // One of them follows changes where both are the new model's.
         let is_first = !places.iter().take(at_place).any(|(other, _)| other == side);
-        let gated = if is_first { gated } else { bridge.unfollowed(*side, gated) };
+        let gated = if is_first {
+            gated
+        } else {
+            bridge.unfollowed(*side, gated)
+        };
         let system = deployment.system_of(gated, (*prefix).to_owned(), None);
         let mut system = system.map_err(|reason| fail_command(&reason))?;
         if *prefix == next {

@@ -329,7 +329,12 @@ async fn a_bridge_itself_is_no_change() {
         assert_eq!(follow_once(&following, &receiver).await.unwrap(), 0);
         bridge.reach(goal, &|_| {}).await.unwrap();
         let left = table.engine(if goal == BridgeGoal::OldAlone { FOLLOWED } else { &new });
-        assert_eq!(follow_once(&Arc::new(left.on_store(Arc::clone(left.store()))), &receiver).await.unwrap(), 0);
+        assert_eq!(
+            follow_once(&Arc::new(left.on_store(Arc::clone(left.store()))), &receiver)
+                .await
+                .unwrap(),
+            0
+        );
         assert_eq!(*receiver.0.lock().unwrap(), told);
         assert_followed(&left, &receiver, &asked).await;
     }
@@ -337,7 +342,12 @@ async fn a_bridge_itself_is_no_change() {
 
 /// One process that writes, follows and goes to a goal, until it ends at some call. What clients were told is counted; what they were
 /// not told may have been done, so that only what the table says counts then.
-async fn dying(table: &Table, new: &str, goal: BridgeGoal, receiver: &Arc<Receiver>) -> Option<Result<(), MigrateError>> {
+async fn dying(
+    table: &Table,
+    new: &str,
+    goal: BridgeGoal,
+    receiver: &Arc<Receiver>,
+) -> Option<Result<(), MigrateError>> {
     let dying = DyingStore::after_calls(Arc::clone(&table.store), fastrand::usize(1..900));
     let ended = dying.ended();
     let store: Arc<dyn Store> = Arc::new(dying);
@@ -346,7 +356,11 @@ async fn dying(table: &Table, new: &str, goal: BridgeGoal, receiver: &Arc<Receiv
         let bridge = bridge_on(table, &store, new).await?;
         let writing = async {
             for _ in 0..10 {
-                let side = if fastrand::bool() { BridgeSide::Old } else { BridgeSide::New };
+                let side = if fastrand::bool() {
+                    BridgeSide::Old
+                } else {
+                    BridgeSide::New
+                };
                 let owner = OWNERS[fastrand::usize(0..3)];
                 ask(&bridge.engine(side), owner, &mut Asked::default()).await;
             }
@@ -357,8 +371,12 @@ async fn dying(table: &Table, new: &str, goal: BridgeGoal, receiver: &Arc<Receiv
             is_over.store(true, Ordering::SeqCst);
             done
         };
-        let (done, (), (), ()) =
-            tokio::join!(reaching, writing, following(BridgeSide::Old), following(BridgeSide::New));
+        let (done, (), (), ()) = tokio::join!(
+            reaching,
+            writing,
+            following(BridgeSide::Old),
+            following(BridgeSide::New)
+        );
         done
     };
     tokio::select! {
@@ -415,7 +433,12 @@ async fn each_change_is_told_once_though_processes_are_killed() {
                     }
                 }
             }
-            assert_sums(&table, if goal == BridgeGoal::OldAlone { FOLLOWED } else { &new }, &receiver).await;
+            assert_sums(
+                &table,
+                if goal == BridgeGoal::OldAlone { FOLLOWED } else { &new },
+                &receiver,
+            )
+            .await;
         }
     }
     println!("{killed} kills");
@@ -453,7 +476,10 @@ async fn followed_by_processes(new: &str, goal: BridgeGoal) {
                 left -= usize::from(is_done.load(Ordering::SeqCst));
                 let all: Vec<Engine> = {
                     let engines = engines.lock().unwrap();
-                    engines.iter().map(|engine| engine.on_store(Arc::clone(engine.store()))).collect()
+                    engines
+                        .iter()
+                        .map(|engine| engine.on_store(Arc::clone(engine.store())))
+                        .collect()
                 };
                 for engine in all {
                     ask(&engine, owner, &mut asked).await;
@@ -473,7 +499,11 @@ async fn followed_by_processes(new: &str, goal: BridgeGoal) {
     };
     leading(BridgeGoal::Both).await.unwrap();
     let fresh = Process::start(&table, new, PATIENT).await;
-    following.push(tokio::spawn(follow(copied(&fresh), Arc::clone(&receiver), Arc::clone(&is_over))));
+    following.push(tokio::spawn(follow(
+        copied(&fresh),
+        Arc::clone(&receiver),
+        Arc::clone(&is_over),
+    )));
     engines.lock().unwrap().push(copied(&fresh));
     tokio::time::sleep(Duration::from_millis(200)).await;
     if goal == BridgeGoal::NewAlone {

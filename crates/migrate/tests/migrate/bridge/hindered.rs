@@ -41,7 +41,10 @@ async fn what_is_not_carried_is_named() {
         (
             &[
                 ("both: type: kind\n", "type: kind\n  stream: both_images\n"),
-                ("both: writes:\n", "writes:\n  late: {after: {expire: Task}, do: [{create: Memo, set: {id: row.title, text: row.title}}]}\n"),
+                (
+                    "both: writes:\n",
+                    "writes:\n  late: {after: {expire: Task}, do: [{create: Memo, set: {id: row.title, text: row.title}}]}\n",
+                ),
             ],
             "something runs after what time does",
         ),

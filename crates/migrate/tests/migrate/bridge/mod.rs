@@ -5,6 +5,7 @@ mod clients;
 mod followed;
 mod hindered;
 mod kills;
+mod late_indexes;
 mod models;
 mod planted;
 mod processes;

@@ -19,7 +19,7 @@ pub const PATIENT: ProcessTimes = ProcessTimes {
     beats: Duration::from_millis(40),
     unheard: Duration::from_secs(600),
     gone: Duration::from_secs(900),
-    stream_late: Duration::from_millis(20),
+    late: Duration::from_millis(20),
 };
 
 /// Who says nothing is soon given up.

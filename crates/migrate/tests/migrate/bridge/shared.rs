@@ -488,7 +488,12 @@ async fn who_has_left_is_not_waited_for() {
     let told = add(&engine, 51, "after").await.unwrap_err().to_string();
     assert!(told.contains("serves no more"), "{told}");
     looking.await.unwrap();
-    let control = engine.on_store(Arc::clone(&table.store)).table_control().await.unwrap().unwrap();
+    let control = engine
+        .on_store(Arc::clone(&table.store))
+        .table_control()
+        .await
+        .unwrap()
+        .unwrap();
     let left = table.engine(OLD).table_processes(&control).await.unwrap();
     assert_eq!(left, []);
     lead(&table, &new_model(), BridgeGoal::NewAlone, PATIENT).await.unwrap();

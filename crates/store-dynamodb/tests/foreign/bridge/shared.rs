@@ -16,7 +16,7 @@ const TIMES: ProcessTimes = ProcessTimes {
     beats: Duration::from_secs(1),
     unheard: Duration::from_secs(8),
     gone: Duration::from_secs(10),
-    stream_late: Duration::from_secs(3),
+    late: Duration::from_secs(3),
 };
 
 /// Leads until a goal is reached; how often whoever led was killed.
