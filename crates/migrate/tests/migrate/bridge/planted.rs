@@ -91,16 +91,6 @@ async fn agree_in_table(table: &Table) -> bool {
     agree(&old.engine, &new.engine).await
 }
 
-/// Leads by short times; on a busy machine it may be kept waiting for longer than that, and begins again.
-async fn lead_awake(table: &Table) {
-    loop {
-        match lead(table, &new_model(), BridgeGoal::Both, SHORT).await {
-            Err(MigrateError::Asleep) => {}
-            led => return led.unwrap(),
-        }
-    }
-}
-
 /// Asleep through two phases and more, it sends what it was about to send.
 async fn what_was_slept_on_does_no_harm(lacks: Lacks) -> bool {
     let table = old_table(4).await;
@@ -110,7 +100,7 @@ async fn what_was_slept_on_does_no_harm(lacks: Lacks) -> bool {
     let [owner, three] = task(3);
     let writing = tokio::spawn(async move { write(&asleep, "score", [owner, three, ("points", number(7))]).await });
     held.entered.notified().await;
-    lead_awake(&table).await;
+    lead_awake(&table, &new_model()).await;
     held.released.notify_one();
     let _ = writing.await.unwrap();
     agree_in_table(&table).await
@@ -157,7 +147,7 @@ async fn what_is_not_heard_does_no_harm(stale: Duration) -> bool {
     let (member, engine) = joined(&table, &store, OLD, ProcessTimes { stale, ..SHORT }).await;
     let looking = tokio::spawn(Arc::new(member).keep_looking());
     deaf.is_deaf.store(true, std::sync::atomic::Ordering::SeqCst);
-    lead_awake(&table).await;
+    lead_awake(&table, &new_model()).await;
     let _ = add(&engine, 50, "not heard").await;
     looking.abort();
     agree_in_table(&table).await

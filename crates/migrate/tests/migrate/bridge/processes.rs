@@ -75,6 +75,16 @@ pub async fn lead(table: &Table, new: &str, goal: BridgeGoal, times: ProcessTime
     reach(&leader(table, &table.store, new, times).await?, goal).await
 }
 
+/// Leads both models to serve by short times; on a busy machine it may be kept waiting for longer than those, and begins again.
+pub async fn lead_awake(table: &Table, new: &str) {
+    loop {
+        match lead(table, new, BridgeGoal::Both, SHORT).await {
+            Err(MigrateError::Asleep) => {}
+            led => return led.unwrap(),
+        }
+    }
+}
+
 pub async fn phase(table: &Table) -> Option<MigrationPhase> {
     table.engine(OLD).migration_phase().await.unwrap()
 }

@@ -158,7 +158,7 @@ async fn what_was_sent_by_a_process_that_slept_is_refused() {
             (scored, asleep)
         });
         held.entered.notified().await;
-        lead(&table, &new, BridgeGoal::Both, SHORT).await.unwrap();
+        lead_awake(&table, &new).await;
         let looking = wakes.then(|| tokio::spawn(Arc::new(member).keep_looking()));
         held.released.notify_one();
         let (scored, asleep) = writing.await.unwrap();
