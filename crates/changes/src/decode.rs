@@ -102,7 +102,8 @@ impl ChangeDecoder {
     /// # Errors
     ///
     /// Where the source fails.
-pub async fn decode_change(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {if self.is_mark_of_end(&record) || is_of_migration(&record) || self.is_of_other_model(&record) {
+    pub async fn decode_change(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {
+        if self.is_mark_of_end(&record) || is_of_migration(&record) || self.is_of_other_model(&record) {
             return Ok(Decoded::Nothing);
         }
         let told = record.new.as_ref().or(record.old.as_ref()).unwrap_or(&record.key);
@@ -364,7 +365,7 @@ fn has_key_of(entity: &Entity, key: &Item) -> bool {
     let follows = |choice: &KeyChoice| {
         choice.keys.iter().all(|template| {
             let value = key.get(&template.attribute);
-            value.is_some_and(|value| match template.template.decode(value) {
+            value.is_some_and(|value| match template.template.decode_key(value) {
                 Ok(_) | Err(DecodeError::Ambiguous { .. }) => true,
                 Err(_) => false,
             })

@@ -64,7 +64,7 @@ impl Followers {
     /// noted as a gap; or where the store fails.
     pub async fn all_to_head(&self, may_miss: &(dyn Fn(&str) -> bool + Sync), now: i64) -> Result<(), FollowError> {
         for name in self.names().await? {
-            let Some(noted) = self.noted(&name).await? else {
+            let Some(noted) = self.noted_of(&name).await? else {
                 continue;
             };
             let position = noted.position.clone();
@@ -76,7 +76,7 @@ impl Followers {
             match has_missed {
                 true if may_miss(&name) => drop(self.note_gap(&name, &noted, reader.position(), now).await?),
                 true => return Err(FollowError::Overtaken),
-                false => drop(self.note(&name, &noted, reader.position(), now).await?),
+                false => drop(self.note_position(&name, &noted, reader.position(), now).await?),
             }
         }
         Ok(())

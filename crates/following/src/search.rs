@@ -39,7 +39,11 @@ fn follower(engine: &Engine, place: IndexPlace, late_millis: i64) -> SearchFollo
 
 /// Has a system's searches answered from an index that somebody is about to follow its rows into; nothing where it has no searches, or no
 /// place for their words.
-pub(crate) fn begin_search((system, engine): (&str, &Engine), company: Company, place: &WordsPlace) -> Option<SearchFollower> {
+pub(crate) fn begin_search(
+    (system, engine): (&str, &Engine),
+    company: Company,
+    place: &WordsPlace,
+) -> Option<SearchFollower> {
     let model = engine.model();
     if model.searches.is_empty() {
         return None;

@@ -151,7 +151,7 @@ impl FollowedService {
                 company: self.company,
                 sent_by: (self.senders)(&system.engine),
                 lake: self.lake.clone(),
-words: search::begin_search((&system.name, &system.engine), self.company, &self.search),
+                words: search::begin_search((&system.name, &system.engine), self.company, &self.search),
             };
             let task = tokio::spawn(follow_system(followed, ended));
             let engine = Arc::clone(&system.engine);

@@ -235,7 +235,8 @@ impl LakeFollower {
         };
         let lake = tokio::task::spawn_blocking(move || Lake::open(files, model, &secret, now)).await;
         let lake = lake.map_err(|_| LakeError::Ended)??;
-let name = format!("{LAKE_FOLLOWERS}{}", lake.id()); let noted = self.followers.noted_of(&name).await?;
+        let name = format!("{LAKE_FOLLOWERS}{}", lake.id());
+        let noted = self.followers.noted_of(&name).await?;
         let mut opened = Opened {
             is_known: is_of_table(&lake, noted.as_ref()),
             lake,

@@ -347,7 +347,12 @@ impl Serve {
                     .map_err(|reason| fail_command(&reason))?;
             }
             // Before the first request: what is written before there is a follower has nothing run after it.
-for system in systems.iter().filter(|_| self.also.is_none()) {singlet_following::enter_table(&system.engine.follower()).await.map_err(|error| {fail_command(&format!("the changes of `{}` cannot be followed: {error}", system.name)) })?;
+            for system in systems.iter().filter(|_| self.also.is_none()) {
+                singlet_following::enter_table(&system.engine.follower())
+                    .await
+                    .map_err(|error| {
+                        fail_command(&format!("the changes of `{}` cannot be followed: {error}", system.name))
+                    })?;
             }
         }
         let search = words_place(&deployment.place, self.search_index.as_deref());

@@ -46,7 +46,7 @@ impl Bridge {
     /// Brings what follows by itself near to its end while everybody writes, so that the rest is short.
     pub(super) async fn bring_followers(&self, control: &TableControl) -> Result<(), MigrateError> {
         self.follow_old(control, Until::Passed).await?;
-        let mut behind = self.followers().behind().await?;
+        let mut behind = self.followers().followers_behind().await?;
         behind.retain(|(_, lag)| !matches!(lag, Lag::Changes(changes) if *changes < BEHIND_MAX));
         match behind.is_empty() {
             true => Ok(()),
@@ -63,7 +63,7 @@ impl Bridge {
             tokio::time::sleep(self.late()).await;
             let is_late = begun.elapsed() > LAKE_MAX;
             let may_miss = |name: &str| is_late && name.starts_with(LAKE_FOLLOWERS);
-            let mut behind = followers.behind().await?;
+            let mut behind = followers.followers_behind().await?;
             behind.retain(|(name, _)| !may_miss(name));
             if behind.is_empty() {
                 match followers.all_to_head(&may_miss, (self.clock)().div_euclid(1_000)).await {

@@ -190,7 +190,7 @@ impl TableMember {
     pub async fn leave(&self) {
         self.looking.lock().await.has_left = true;
         if let Some(gate) = self.gate.upgrade() {
-            gate.has_read(Some(HAS_LEFT), gate.moment());
+            gate.has_read(Some(HAS_LEFT), gate.gate_moment());
         }
         self.state.change(Mode::Shut(HAS_LEFT)).await;
         self.following.change(Mode::Shut(HAS_LEFT)).await;

@@ -454,14 +454,35 @@ impl Bridge {
     /// Has both models do what the table says, once no write of before is under way.
     pub(super) async fn adopt(&self, control: &TableControl) {
         let epoch = control.epoch();
-let states = [(Mode::of as ModeOf, &self.old_state, &self.new_state), (Mode::of_follower, &self.old_following, &self.new_following),]; for (mode_of, old_state, new_state) in states {let (old, new) = match control.current_migration() {Some(migration) => (mode_of(BridgeSide::Old, migration.phase, &self.of_old, epoch), mode_of(BridgeSide::New, migration.phase, &self.of_new, epoch),), None if is_ended(control, &self.target) => (Mode::Shut(super::state::NO_MORE), Mode::ALONE), None => (Mode::ALONE, Mode::Shut(BEFORE)), }; // Whoever is shut is so before the other one relies on it.
- match old {Mode::Shut(_) => {old_state.change(old).await; new_state.change(new).await; } _ => {new_state.change(new).await; old_state.change(old).await; }
+        let states = [
+            (Mode::of as ModeOf, &self.old_state, &self.new_state),
+            (Mode::of_follower, &self.old_following, &self.new_following),
+        ];
+        for (mode_of, old_state, new_state) in states {
+            let (old, new) = match control.current_migration() {
+                Some(migration) => (
+                    mode_of(BridgeSide::Old, migration.phase, &self.of_old, epoch),
+                    mode_of(BridgeSide::New, migration.phase, &self.of_new, epoch),
+                ),
+                None if is_ended(control, &self.target) => (Mode::Shut(super::state::NO_MORE), Mode::ALONE),
+                None => (Mode::ALONE, Mode::Shut(BEFORE)),
+            }; // Whoever is shut is so before the other one relies on it.
+            match old {
+                Mode::Shut(_) => {
+                    old_state.change(old).await;
+                    new_state.change(new).await;
+                }
+                _ => {
+                    new_state.change(new).await;
+                    old_state.change(old).await;
+                }
             }
         }
     }
 
     /// While images of one of the models go, rows lose what the bridge noted in them.
-pub(super) fn stamping(&self, control: &TableControl) -> Stamping {match control.current_migration() {
+    pub(super) fn stamping(&self, control: &TableControl) -> Stamping {
+        match control.current_migration() {
             Some(migration) => Stamping::in_phase(migration.phase, control.epoch()),
             None => Stamping::Epoch(control.epoch()),
         }

@@ -221,7 +221,7 @@ async fn assert_followed(engine: &Engine, receiver: &Arc<Receiver>, asked: &BTre
         }
     }
     let behind = Followers::new(Arc::clone(engine.model()), Arc::new(Arc::clone(engine.store())));
-    assert_eq!(behind.behind().await.unwrap(), []);
+    assert_eq!(behind.followers_behind().await.unwrap(), []);
     let (mut counted, mut told) = (BTreeMap::new(), 0);
     for (owner, asked) in asked {
         let of = || [("owner", text(owner))];

@@ -328,7 +328,8 @@ async fn what_slept_through_a_whole_bridge_is_found() {
             .await
             .is_ok();
         assert_eq!(in_place, new == filled_model());
-        let audit = singlet_runtime::audit_rows(&table.engine(&new), clock(), singlet_runtime::AuditDepth::Whole);
+        let fresh = table.engine(&new);
+        let audit = singlet_runtime::audit_rows(&fresh, clock(), singlet_runtime::AuditDepth::Whole);
         let audit = audit.await.unwrap();
         let is_named = |finding: &singlet_runtime::Finding| format!("{finding}").contains(sort);
         assert!(audit.first.iter().any(is_named), "{:?}", audit.first);
