@@ -61,7 +61,7 @@ pub async fn enter_table(engine: &Arc<Engine>) -> Result<(), FollowError> {
     let unless_held = |started: Result<(), FollowError>| match started {
         Err(FollowError::Held(_)) => Ok(()),
         Err(FollowError::Store(error) | FollowError::Runtime(RuntimeError::Store(error)))
-            if error.is_unavailable() && error.told().is_some() =>
+            if error.is_unavailable() && error.told_publicly().is_some() =>
         {
             Ok(())
         }
