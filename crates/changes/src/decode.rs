@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use singlet_item::key::is_kept_number;
+use singlet_item::key::{DecodeError, is_kept_number};
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::model::Entity;
-use singlet_runtime::MIGRATED;
+use singlet_model::model::{Entity, KeyChoice};
 use singlet_runtime::load::{BY, entity_of_item, is_of_singlet};
 use singlet_runtime::{Attributes, row};
+use singlet_runtime::{BRIDGED, MIGRATED};
 use singlet_store::{Result, StreamEvent, StreamRecord};
 use singlet_values as values;
 use singlet_values::json_text;
@@ -103,7 +103,7 @@ impl ChangeDecoder {
     ///
     /// Where the source fails.
     pub async fn decode_change(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {
-        if self.is_mark_of_end(&record) || is_of_migration(&record) {
+        if self.is_mark_of_end(&record) || is_of_migration(&record) || self.is_of_other_model(&record) {
             return Ok(Decoded::Nothing);
         }
         let told = record.new.as_ref().or(record.old.as_ref()).unwrap_or(&record.key);
@@ -147,9 +147,19 @@ impl ChangeDecoder {
         }
         match entity_of_item(&self.model, item) {
             Some(entity) if entity.mirror.is_some() || entity.role.is_some() => ItemKind::Kept,
+            // The same row lies where this model has it.
+            Some(entity) if item.contains_key(BRIDGED) && !has_key_of(entity, item) => ItemKind::Kept,
             Some(entity) => ItemKind::Row(entity),
             None => ItemKind::Unknown,
         }
+    }
+
+    /// Whether a record is of what another model has of a row, while both run on the table: this one has the same change where the row
+    /// lies for it.
+    fn is_of_other_model(&self, record: &StreamRecord) -> bool {
+        let told = record.new.as_ref().or(record.old.as_ref());
+        let entity = told.and_then(|item| entity_of_item(&self.model, item));
+        is_of_bridge(record) && entity.is_some_and(|entity| !has_key_of(entity, &record.key))
     }
 
     /// Whether an item has a key that only Singlet makes. It is asked where the item does not say its kind: a stream may carry
@@ -209,7 +219,8 @@ impl ChangeDecoder {
         let was_there = record.event != StreamEvent::Insert && (old.is_some() || record.old.is_none());
         let before = old.map(|item| fitting_row(entity, item)).transpose()?;
         let after = record.new.as_ref().map(|item| fitting_row(entity, item)).transpose()?;
-        if before.is_some() && before == after && self.is_of_index_fill(record) {
+        // What a bridge notes in a row, and what only another model has of it, changes nothing.
+        if before.is_some() && before == after && (is_of_bridge(record) || self.is_of_index_fill(record)) {
             return Ok(changes);
         }
         let kind = match record.event {
@@ -341,6 +352,26 @@ impl ChangeDecoder {
 fn is_of_migration(record: &StreamRecord) -> bool {
     let is_noted = |item: &Option<Item>| item.as_ref().is_some_and(|item| item.contains_key(MIGRATED));
     is_noted(&record.old) || is_noted(&record.new)
+}
+
+/// Whether the item was written for two models, or is so no more.
+pub(crate) fn is_of_bridge(record: &StreamRecord) -> bool {
+    let is_noted = |item: &Option<Item>| item.as_ref().is_some_and(|item| item.contains_key(BRIDGED));
+    is_noted(&record.old) || is_noted(&record.new)
+}
+
+/// Whether an entity could have a row under a key. One that has several readings could be of it.
+fn has_key_of(entity: &Entity, key: &Item) -> bool {
+    let follows = |choice: &KeyChoice| {
+        choice.keys.iter().all(|template| {
+            let value = key.get(&template.attribute);
+            value.is_some_and(|value| match template.template.decode_key(value) {
+                Ok(_) | Err(DecodeError::Ambiguous { .. }) => true,
+                Err(_) => false,
+            })
+        })
+    };
+    entity.key.iter().any(follows)
 }
 
 /// What wrote the item in place of a write. Later writes leave the mark as it is, so that only a new one says something.

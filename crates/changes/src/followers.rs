@@ -38,6 +38,8 @@ const SECRET_BYTES: usize = 32;
 pub const FOLLOWERS_MAX: usize = 32;
 /// The longest name of a follower, in characters.
 pub const NAME_CHARS_MAX: usize = 64;
+/// How the names of lakes begin. They read all rows anew where they cannot go on.
+pub const LAKE_FOLLOWERS: &str = "lake-";
 /// How many gaps of a follower are kept; later ones make the last longer.
 pub const GAPS_MAX: usize = 16;
 /// How often a row is tried to be written that others write too.

@@ -56,6 +56,32 @@ impl Followers {
         Ok(Some(Lag::Changes(changes)))
     }
 
+    /// Has all go on from the head, which they have come to: what lies between what they noted and there tells them nothing.
+    ///
+    /// # Errors
+    ///
+    /// Where one has noted something meanwhile or is behind ([`FollowError::Overtaken`]), unless it may miss what it is behind and has that
+    /// noted as a gap; or where the store fails.
+    pub async fn all_to_head(&self, may_miss: &(dyn Fn(&str) -> bool + Sync), now: i64) -> Result<(), FollowError> {
+        for name in self.names().await? {
+            let Some(noted) = self.noted_of(&name).await? else {
+                continue;
+            };
+            let position = noted.position.clone();
+            let mut reader = ChangeReader::new(Arc::clone(self.model()), Arc::clone(self.source()), position);
+            let mut has_missed = false;
+            while !reader.is_at_head() {
+                has_missed |= !reader.next_page().await?.told.is_empty();
+            }
+            match has_missed {
+                true if may_miss(&name) => drop(self.note_gap(&name, &noted, reader.position(), now).await?),
+                true => return Err(FollowError::Overtaken),
+                false => drop(self.note_position(&name, &noted, reader.position(), now).await?),
+            }
+        }
+        Ok(())
+    }
+
     /// All who are not at the head, each with what it has before it.
     ///
     /// # Errors

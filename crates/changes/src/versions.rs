@@ -11,7 +11,7 @@ use singlet_runtime::Attributes;
 use singlet_store::{Result, StreamEvent, StreamRecord};
 
 use crate::change::{Change, ChangeId, ChangeKind};
-use crate::decode::{ChangeDecoder, Unfit, fitting_row, made_by};
+use crate::decode::{ChangeDecoder, Unfit, fitting_row, is_of_bridge, made_by};
 use crate::source::{Beside, ChangeSource};
 
 /// How many items are read at once in search of a version.
@@ -97,6 +97,7 @@ impl Search<'_> {
         let (_, history) = self.of;
         let is_current = |row: &Attributes| is_current_version(history, row);
         Ok(Ok(match (is_current(&before), is_current(&after)) {
+            (true, true) if before == after && is_of_bridge(self.record) => Vec::new(),
             (true, true) => vec![self.change(ChangeKind::Updated, Some(before), Some(after.clone()), &after)],
             (true, false) => {
                 let next = match self.neighbour(&after, Side::Later).await? {

@@ -19,9 +19,11 @@ pub fn bridge_hindrances(old: (&Model, &Settings), new: (&Model, &Settings)) -> 
     found
 }
 
-/// Of a table that has a stream.
-pub const STREAM_HINDRANCE: &str =
-    "the table has a stream: whoever follows its changes would take the images of the other model for changes of rows";
+/// Of a table that has a stream of which the models know nothing.
+pub const STREAM_HINDRANCE: &str = "the table has a stream that the models do not have: whoever reads it would take the images of the other model for changes of rows";
+
+/// What a stream carries by which the two items of a row can be told apart.
+const BOTH_IMAGES: &str = "both_images";
 
 fn way_hindrance(change: &RowChange) -> Option<String> {
     let of = match &change.entity {
@@ -49,20 +51,7 @@ fn model_hindrances(old: &Model, new: &Model, faces: &(Face, Face)) -> Vec<Strin
     if old.table.type_attribute.is_none() || new.table.type_attribute.is_none() {
         found.push("rows do not say their kind, so that those of the two models cannot be told apart".to_owned());
     }
-    if old.table.stream.is_some() || new.table.stream.is_some() {
-        found.push(STREAM_HINDRANCE.to_owned());
-    }
-    for model in [old, new] {
-        let by_itself = model.writes.iter().filter(|write| write.runs_by_itself());
-        found.extend(by_itself.map(|write| format!("`{}` runs by itself, and would run in both models", write.name)));
-        let followed = [
-            (model.tallies.is_empty(), "tallies"),
-            (model.searches.is_empty(), "full-text searches"),
-            (model.webhooks.is_empty(), "webhooks"),
-        ];
-        let followed = followed.iter().filter(|(is_empty, _)| !is_empty);
-        found.extend(followed.map(|(_, what)| format!("the model has {what}, which follow the table's changes")));
-    }
+    found.extend(stream_hindrance(old, new));
     for entity in &old.entities {
         let Some(other) = new.entity_named(&entity.name) else {
             if entity.mirror.is_some() || entity.role.is_some() {
@@ -81,6 +70,28 @@ fn model_hindrances(old: &Model, new: &Model, faces: &(Face, Face)) -> Vec<Strin
         }
     }
     found
+}
+
+/// Who follows changes must be told them by one stream, and see in each record of which of the models it is.
+fn stream_hindrance(old: &Model, new: &Model) -> Option<String> {
+    match (old.table.stream.as_deref(), new.table.stream.as_deref()) {
+        (None, None) => None,
+        (was, is) if was != is => Some("the table's stream is another one in the new model".to_owned()),
+        (Some(BOTH_IMAGES), _) => None,
+        _ => Some(format!(
+            "the table's stream does not carry `{BOTH_IMAGES}`, so that a row and what the other model has of it cannot be told apart"
+        )),
+    }
+}
+
+/// What waits for an instant names its row by the key that it has in the model which told of it.
+fn timer_hindrance((model, entity): (&Model, &Entity), is_moved: bool) -> Option<String> {
+    (is_moved && model.is_timed(entity)).then(|| {
+        format!(
+            "`{}`: something runs after what time does to its rows, and is set by the key that the old model has",
+            entity.name
+        )
+    })
 }
 
 fn entity_hindrances((old, was): (&Model, &Entity), (new, is): (&Model, &Entity), is_moved: bool) -> Vec<String> {
@@ -125,6 +136,7 @@ fn entity_hindrances((old, was): (&Model, &Entity), (new, is): (&Model, &Entity)
                 ));
             }
         }
+        found.extend(timer_hindrance((model, of), is_moved));
         let rekeys = model.writes.iter().find(|write| {
             let mut steps = write.all_steps().into_iter();
             steps.any(|step| step.rekey && step.entity() == Some(of.id))

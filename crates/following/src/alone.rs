@@ -29,6 +29,7 @@ pub async fn follow_alone(
     if !once {
         let (ending, ended) = watch::channel(false);
         let followed = FollowedEngine {
+            served: Arc::clone(&engine),
             engine,
             noticed,
             company,

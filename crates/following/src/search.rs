@@ -39,12 +39,17 @@ fn follower(engine: &Engine, place: IndexPlace, late_millis: i64) -> SearchFollo
 
 /// Has a system's searches answered from an index that somebody is about to follow its rows into; nothing where it has no searches, or no
 /// place for their words.
-pub(crate) fn begin_search(engine: &Engine, company: Company, place: &WordsPlace) -> Option<SearchFollower> {
+pub(crate) fn begin_search(
+    (system, engine): (&str, &Engine),
+    company: Company,
+    place: &WordsPlace,
+) -> Option<SearchFollower> {
     let model = engine.model();
     if model.searches.is_empty() {
         return None;
     }
-    let Some(place) = place.of_system(&model.name) else {
+    // Two models of one system may be served at once, each with words of its own.
+    let Some(place) = place.of_system(system) else {
         tracing::warn!(
             system = model.name,
             "full-text search is off: name a folder for its index with `--search-index`"

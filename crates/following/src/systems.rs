@@ -8,7 +8,7 @@ use singlet_changes::{FollowError, PostWebhook, Ticker, TriggerFollower, Trigger
 use singlet_face::Company;
 use singlet_http::Service;
 use singlet_lake::LakePlace;
-use singlet_runtime::Engine;
+use singlet_runtime::{Engine, RuntimeError};
 use singlet_search::SearchFollower;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -57,9 +57,14 @@ struct FollowedSystem {
 /// Where the store fails, or the table has no stream that can be followed.
 pub async fn enter_table(engine: &Arc<Engine>) -> Result<(), FollowError> {
     let unheard: Arc<dyn TriggerObserver> = Arc::new(Noticed::new("", None));
-    // On a table that is held they are entered, and do not begin.
+    // On a table that is held they are entered, and do not begin. Where another model follows for now they begin after it.
     let unless_held = |started: Result<(), FollowError>| match started {
         Err(FollowError::Held(_)) => Ok(()),
+        Err(FollowError::Store(error) | FollowError::Runtime(RuntimeError::Store(error)))
+            if error.is_unavailable() && error.told_publicly().is_some() =>
+        {
+            Ok(())
+        }
         started => started,
     };
     unless_held(Ticker::start_all(engine, &unheard, now_millis()).await.map(drop))?;
@@ -140,12 +145,13 @@ impl FollowedService {
             let (ending, ended) = watch::channel(false);
             let noticed = Arc::new(Noticed::new(&system.name, Some(Arc::clone(&self.service))));
             let followed = FollowedEngine {
-                engine: Arc::clone(&system.engine),
+                engine: system.engine.follower(),
+                served: Arc::clone(&system.engine),
                 noticed,
                 company: self.company,
                 sent_by: (self.senders)(&system.engine),
                 lake: self.lake.clone(),
-                words: search::begin_search(&system.engine, self.company, &self.search),
+                words: search::begin_search((&system.name, &system.engine), self.company, &self.search),
             };
             let task = tokio::spawn(follow_system(followed, ended));
             let engine = Arc::clone(&system.engine);
@@ -157,7 +163,10 @@ impl FollowedService {
 
 /// A system, and how it is followed.
 pub(crate) struct FollowedEngine {
+    /// By which changes are followed.
     pub engine: Arc<Engine>,
+    /// By which it is served: its searches find what it serves.
+    pub served: Arc<Engine>,
     pub noticed: Arc<Noticed>,
     pub company: Company,
     /// Who sends its webhooks; none where deliveries wait.
@@ -172,6 +181,7 @@ pub(crate) struct FollowedEngine {
 pub(crate) async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool>) {
     let FollowedEngine {
         engine,
+        served,
         noticed,
         company,
         sent_by,
@@ -206,7 +216,7 @@ pub(crate) async fn follow_system(followed: FollowedEngine, mut ended: watch::Re
                 tally_for_ever(&engine, &noticed, company, &mut leases.3),
                 repair_for_ever(&engine, &noticed, company),
                 lake_for_ever(&engine, company, lake),
-                search_for_ever(&engine, &noticed, company, words),
+                search_for_ever(&served, &noticed, company, words),
             )
         } => {}
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use singlet_changes::{
-    ChangeDecoder, ChangePage, ChangeReader, ChangeSource, FollowError, Followers, Noted, SnapshotReader, Told,
+    ChangeDecoder, ChangePage, ChangeReader, ChangeSource, FollowError, Followers, LAKE_FOLLOWERS, Noted,
+    SnapshotReader, Told,
 };
 use singlet_model::Model;
 use singlet_store::StreamPosition;
@@ -234,7 +235,7 @@ impl LakeFollower {
         };
         let lake = tokio::task::spawn_blocking(move || Lake::open(files, model, &secret, now)).await;
         let lake = lake.map_err(|_| LakeError::Ended)??;
-        let name = format!("lake-{}", lake.id());
+        let name = format!("{LAKE_FOLLOWERS}{}", lake.id());
         let noted = self.followers.noted_of(&name).await?;
         let mut opened = Opened {
             is_known: is_of_table(&lake, noted.as_ref()),

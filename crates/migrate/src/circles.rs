@@ -10,7 +10,7 @@ use crate::error::MigrateError;
 use crate::images::RowImages;
 use crate::migrator::Working;
 use crate::stamp::is_left_behind;
-use crate::step::{ACTIONS_MAX, Actual, COMPARED_MAX, Direction, Step, steps};
+use crate::step::{ACTIONS_MAX, Actual, COMPARED_MAX, Direction, Step, row_steps};
 
 /// The most rows of a circle: each is a put at least.
 const CIRCLE_ROWS_MAX: usize = ACTIONS_MAX;
@@ -55,14 +55,15 @@ impl Working<'_> {
         actual.extend(own);
         let planned = members.iter().map(|member| {
             let free = without_others(&members, member, &actual, direction);
-            steps(&member.images, &member.item, &free, self.going(direction))
+            row_steps(&member.images, &member.item, &free, self.going_rows(direction))
         });
         let Ok(planned) = planned.collect::<Result<Vec<_>, _>>() else {
             return Ok(None);
         };
         let merged = merged(planned.into_iter().flatten(), &actual, model);
-        let is_sendable =
-            |steps: &Vec<Step>| steps.len() <= ACTIONS_MAX && steps.iter().all(|step| step.compared() <= COMPARED_MAX);
+        let is_sendable = |steps: &Vec<Step>| {
+            steps.len() <= ACTIONS_MAX && steps.iter().all(|step| step.compared_count() <= COMPARED_MAX)
+        };
         Ok(merged.filter(is_sendable))
     }
 

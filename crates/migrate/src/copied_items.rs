@@ -206,7 +206,7 @@ where
         pacer.wait_until_paid().await;
         pacer.note_taken(units as f64);
         if seen.is_stale() {
-            let at = seen.moment();
+            let at = seen.gate_moment();
             look().await?;
             seen.has_read(None, at);
         }

@@ -151,6 +151,14 @@ fn gated(engine: &Engine) -> (Engine, Arc<Gate>) {
 /// engine that is let through in any case.
 pub(crate) fn gated_bridge(engine: Engine, reading: Engine, own: String) -> Engine {
     let (gated, gate) = gated(&engine);
+    let followed = engine.following_store().map(|store| GatedStore {
+        store: Arc::clone(store),
+        gate: Arc::clone(&gate),
+    });
+    let gated = match followed {
+        Some(followed) => gated.followed_on(Arc::new(followed)),
+        None => gated,
+    };
     tokio::spawn(watch_table(reading, vec![own], Arc::downgrade(&gate), Bridges::Pass));
     gated
 }

@@ -52,7 +52,7 @@ mod table_restore;
 mod table_steps;
 mod verify;
 
-pub use bridge::{BRIDGED, Bridge, BridgeGoal, BridgePlan, BridgeSide, ProcessTimes, TableMember};
+pub use bridge::{Bridge, BridgeGoal, BridgePlan, BridgeSide, ProcessTimes, TableMember};
 pub use copy_error::CopyError;
 pub use deploy::{DeployError, DeployOptions, DeployPlan, Deployer};
 pub use error::{MigrateError, RowMisfit};

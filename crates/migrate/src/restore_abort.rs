@@ -9,7 +9,7 @@ use singlet_runtime::{Engine, Relocation, RelocationPhase, TableControl};
 use crate::copied_items::page_of;
 use crate::restore_error::RestoreError;
 use crate::restore_terms::{RestoreOptions, RestoreStage};
-use crate::table_copy::{carried_tables, has_rows, unclaim};
+use crate::table_copy::{carried_tables, has_rows, unclaim_table};
 
 /// How often the control row is looked at anew because another process changed it.
 const TURNS_MAX: usize = 8;
@@ -59,7 +59,7 @@ impl Abandoning<'_> {
         for _ in 0..TURNS_MAX {
             let control = self.engine.table_control().await?;
             let Some((control, known)) =
-                control.and_then(|control| Some((control.clone(), control.relocation()?.clone())))
+                control.and_then(|control| Some((control.clone(), control.current_relocation()?.clone())))
             else {
                 // Whoever else was at it has ended it.
                 return has_begun.then_some(done).ok_or(RestoreError::NothingToAbort);
@@ -68,7 +68,7 @@ impl Abandoning<'_> {
             match known.phase {
                 // What lies there before anything was put is its callers', and stays.
                 RelocationPhase::Preparing if has_rows(self.engine, self.options.page_items).await? => {
-                    if unclaim(self.engine, &control).await? {
+                    if unclaim_table(self.engine, &control).await? {
                         return Ok(done);
                     }
                 }

@@ -49,6 +49,8 @@ pub struct Engine {
     turns: Turns,
     /// What has the words of rows, once something follows them.
     search: OnceLock<Arc<dyn SearchIndex>>,
+    /// The store by which its changes are followed, where it serves on another one.
+    followed_on: Option<Arc<dyn Store>>,
 }
 
 /// What is asked.
@@ -94,6 +96,7 @@ impl Engine {
             write_plans: Arc::new(write_plans),
             model,
             store,
+            followed_on: None,
         }
     }
 
@@ -154,6 +157,27 @@ impl Engine {
             sealer: self.sealer.clone(),
             turns: self.turns.clone(),
             search: self.search.clone(),
+            followed_on: None,
+        }
+    }
+
+    /// Has its changes be followed on another store than it serves on: while two models share a table only one of them follows.
+    #[must_use]
+    pub fn followed_on(mut self, store: Arc<dyn Store>) -> Self {
+        self.followed_on = Some(store);
+        self
+    }
+
+    /// The store by which its changes are followed, where it serves on another one.
+    pub fn following_store(&self) -> Option<&Arc<dyn Store>> {
+        self.followed_on.as_ref()
+    }
+
+    /// The engine by which its changes are followed.
+    pub fn follower(self: &Arc<Self>) -> Arc<Self> {
+        match &self.followed_on {
+            Some(store) => Arc::new(self.on_store(Arc::clone(store))),
+            None => Arc::clone(self),
         }
     }
 

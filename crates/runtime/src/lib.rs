@@ -49,8 +49,8 @@ pub use budget::{Memory, Turns};
 pub use by_key::{batch_get, primary_key};
 pub use claims::{UnknownClaim, claim_from_json, claim_from_text, claim_type, put_claim};
 pub use control::{
-    HeldTable, MIGRATED, Migration, MigrationPhase, OpenError, Relocation, RelocationPhase, TableControl, TableOpening,
-    TableProcess, TableState, TableUse,
+    BRIDGED, HeldTable, MIGRATED, Migration, MigrationPhase, OpenError, Relocation, RelocationPhase, TableControl,
+    TableOpening, TableProcess, TableState, TableUse,
 };
 pub use copies::StaleCopy;
 pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, range_text, unwatchable};

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use singlet_item::ReadUnits;
 use singlet_model::Model;
-use singlet_model::model::Write;
 use singlet_plan::cost::{RequestCost, Sizes, Worked};
 use singlet_plan::plan_json;
 use singlet_plan::read::{PlanRow, ReadPlan, plan_read, plan_rows, priced_plan_text};
@@ -139,7 +138,7 @@ impl Plan {
                 let request = WriteRequest {
                     args: request::parse_arguments(&write.name, &write.args, given)?,
                     caller: self.caller.parsed_caller(&model)?,
-                    now: now(),
+                    now: now_millis(),
                     idempotency_key: None,
                     precondition: None.into(),
                 };

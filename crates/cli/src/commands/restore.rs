@@ -81,7 +81,10 @@ impl Restore {
         }
         let loaded = model::load_model(file)?;
         if let Some(folder) = place.folder().filter(|folder| self.abort && !folder.exists()) {
-            return Err(model::fail(&format!("there is no folder `{}`", folder.display())));
+            return Err(model::fail_command(&format!(
+                "there is no folder `{}`",
+                folder.display()
+            )));
         }
         // What is only looked at makes no folder.
         if let Some(folder) = place.folder().filter(|folder| !self.yes && !folder.exists()) {
@@ -107,13 +110,13 @@ impl Restore {
             let done = abort_restore(&engine, options, &tell).await;
             bar.finish_and_clear();
             let done = done.map_err(failed)?;
-            let items = counted(usize::try_from(done.removed).unwrap_or(usize::MAX), "item");
+            let items = counted_thing(usize::try_from(done.removed).unwrap_or(usize::MAX), "item");
             let text = format!(
                 "table `{table}` {} is restored from `{}` no longer: {items} removed by this run\n",
                 place.shown(),
                 done.from
             );
-            return Ok(super::print(&text));
+            return Ok(super::print_text(&text));
         }
         let restorer = TableRestorer::new(&engine, &self.from, options, &now_millis, &tell).map_err(failed)?;
         if !self.yes {

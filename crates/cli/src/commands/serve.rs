@@ -226,6 +226,8 @@ struct Deployment {
     settings: Vec<(String, String, String)>,
     /// What the long reads of all systems take.
     turns: Turns,
+    /// Where others share a table, this process as they know it.
+    members: opening::Members,
 }
 
 impl Serve {
@@ -345,10 +347,12 @@ impl Serve {
                     .map_err(|reason| fail_command(&reason))?;
             }
             // Before the first request: what is written before there is a follower has nothing run after it.
-            for system in &systems {
-                singlet_following::enter_table(&system.engine).await.map_err(|error| {
-                    fail_command(&format!("the changes of `{}` cannot be followed: {error}", system.name))
-                })?;
+            for system in systems.iter().filter(|_| self.also.is_none()) {
+                singlet_following::enter_table(&system.engine.follower())
+                    .await
+                    .map_err(|error| {
+                        fail_command(&format!("the changes of `{}` cannot be followed: {error}", system.name))
+                    })?;
             }
         }
         let search = words_place(&deployment.place, self.search_index.as_deref());
@@ -416,6 +420,7 @@ impl Serve {
         if let Some(following) = following {
             following.end().await;
         }
+        deployment.members.leave_all().await;
         if let Some(telling) = telling {
             telling.end().await;
         }
@@ -537,6 +542,7 @@ impl Serve {
         }
         let (store, upkeep) = place.open_to_serve().await?;
         Ok(Deployment {
+            members: opening::Members::default(),
             store,
             upkeep,
             place,
@@ -709,6 +715,7 @@ impl Deployment {
             },
             makes_indexes: is_first,
             sample: sample.as_deref().filter(|_| source.fills_tables()),
+            members: &self.members,
         };
         let engine = opening::open_engine(&self.place, &self.store, model, settings, &self.secret, wanted).await?;
         self.system_of(engine, prefix, sample)

@@ -122,7 +122,11 @@ fn what_a_bridge_does_not_carry_is_named() {
     ] {
         let refused = run(&folder, &[args, &store[..]].concat());
         assert_eq!(refused.status.code(), Some(1), "{}", told(&refused));
-        assert!(told(&refused).contains("the table has a stream"), "{}", told(&refused));
+        assert!(
+            told(&refused).contains("the table's stream is another one"),
+            "{}",
+            told(&refused)
+        );
     }
     let differs = run(&folder, &["diff", "old.yaml", "new.yaml"]);
     assert!(
@@ -135,4 +139,83 @@ fn what_a_bridge_does_not_carry_is_named() {
         &["serve", "new.yaml", "--also", "old.yaml", "--store", "memory"],
     );
     assert!(told(&shared).contains("only from a folder"), "{}", told(&shared));
+}
+
+/// What follows changes goes along: words and lists of each model, figures, what runs by itself, and a lake.
+#[test]
+fn what_follows_changes_is_served_by_both_and_goes_over_to_the_new_one() {
+    let folder = Folder::new("bridging-followed");
+    let old = OLD
+        .replace("type: kind}", "type: kind, stream: both_images}")
+        .replace(
+            "entities:\n",
+            "search: {Agent: [name]}\ntallies: {agentsKept: {count: Agent}}\nentities:\n  Badge:\n    attributes: {id: int 0..999, name: string 1..20}\n    key: {PK: \"BADGE\", SK: \"{id}\"}\n",
+        )
+        .replace(
+            "reads:\n",
+            "reads:\n  named: {find: Agent, matching: args.text, args: {text: string}, allow: true, http: \"GET /agents?q={text}\"}\n  kept: {tally: agentsKept, allow: true, http: GET /kept}\n  badges: {find: Badge, order: id, allow: true, http: GET /badges}\n",
+        )
+        .replace(
+            "writes:\n",
+            "writes:\n  badge: {after: {create: Agent}, do: [{create: Badge, set: {id: row.id, name: row.name}}]}\n",
+        );
+    folder.write("old.yaml", old.as_bytes());
+    folder.write("new.yaml", old.replace("id: int 0..9\n", "id: int 0..99\n").as_bytes());
+    let store = ["--store", "embedded:data", "--lake", "lakes"];
+    let hire = |served: &Served, path: &str, id: u32, name: &str| {
+        let body = format!(r#"{{"id": {id}, "name": "{name}"}}"#);
+        let begun = Instant::now();
+        loop {
+            match asked(served, "POST", path, &body) {
+                (201, _) => return,
+                answer => assert!(
+                    begun.elapsed() < Duration::from_secs(60) && answer.0 == 503,
+                    "{answer:?}"
+                ),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    {
+        let served = Served::start(&folder, &[&["old.yaml"][..], &store].concat());
+        hire(&served, "/probe/agents", 7, "Bond");
+        ask_until(&served, "/probe/badges", 200, "Bond");
+    }
+    {
+        let served = Served::start(&folder, &[&["new.yaml", "--also", "old.yaml"][..], &store].concat());
+        ask_until(&served, "/probe.next/agents", 200, "Bond");
+        hire(&served, "/probe/agents", 3, "Moneypenny");
+        hire(&served, "/probe.next/agents", 4, "Leiter");
+        for prefix in ["/probe", "/probe.next"] {
+            for name in ["Bond", "Moneypenny", "Leiter"] {
+                ask_until(&served, &format!("{prefix}/agents?q={name}"), 200, name);
+                ask_until(&served, &format!("{prefix}/badges"), 200, name);
+            }
+            ask_until(&served, &format!("{prefix}/kept"), 200, "3");
+        }
+    }
+    {
+        let toward = ["new.yaml", "--also", "old.yaml", "--toward", "new"];
+        let served = Served::start(&folder, &[&toward[..], &store].concat());
+        hire(&served, "/probe/agents", 5, "Q");
+        ask_until(&served, "/probe/badges", 200, "\"Q\"");
+    }
+    let served = Served::start(&folder, &[&["new.yaml"][..], &store].concat());
+    hire(&served, "/probe/agents", 42, "M");
+    ask_until(&served, "/probe/badges", 200, "\"M\"");
+    ask_until(&served, "/probe/kept", 200, "5");
+    let (_, badges) = asked(&served, "GET", "/probe/badges", "");
+    for name in ["Bond", "Moneypenny", "Leiter", "Q", "M"] {
+        ask_until(&served, &format!("/probe/agents?q={name}"), 200, name);
+        assert_eq!(badges.matches(&format!("\"{name}\"")).count(), 1, "{badges}");
+    }
+    // Five agents and their badges, but for what was hired after it.
+    let begun = Instant::now();
+    while crate::lakes::snapshots(&folder.path().join("lakes/probe")).last() < Some(&8) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the lake has not taken all rows anew"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }

@@ -17,6 +17,19 @@ fn newest_batch(lake: &Path) -> Option<Value> {
     serde_json::from_slice(&std::fs::read(newest).unwrap()).ok()
 }
 
+/// How many rows each snapshot of a lake had, the last at the end.
+pub fn snapshots(lake: &Path) -> Vec<u64> {
+    let Ok(batches) = std::fs::read_dir(lake.join("_batches")) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = batches.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| serde_json::from_slice::<Value>(&std::fs::read(path).ok()?).ok();
+    let all = paths.into_iter().filter_map(read);
+    let all = all.filter(|batch| batch["operation"] == "snapshot");
+    all.map(|batch| batch["changes"].as_u64().unwrap_or_default()).collect()
+}
+
 /// Waits for a batch of an operation that has something of a table.
 fn wait_for_batch(lake: &Path, operation: &str, table: &str) -> Value {
     let begun = Instant::now();

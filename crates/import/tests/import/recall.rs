@@ -63,9 +63,9 @@ fn templates(entity: &Entity) -> BTreeSet<(String, String)> {
 /// Holds what is proposed for a table against the model that wrote it.
 pub fn recall(name: &str, model: &Model, spec: &TableSpec, items: &[Item]) -> Recall {
     let proposal = propose_model(name, spec, items);
-    let claimed = proposal.claimed();
+    let claimed = proposal.claimed_count();
     assert!(encoded_back(&proposal, items) >= claimed, "{name}\n{}", proposal.text);
-    let unclaimed = proposal.unclaimed();
+    let unclaimed = proposal.unclaimed_count();
     assert_eq!(claimed + unclaimed + proposal.own, items.len(), "{name}");
     assert!(
         unclaimed * 50 <= items.len(),

@@ -8,11 +8,13 @@ use singlet_item::Item;
 use singlet_store::{
     BatchWriteAnswer, BatchWriteRequest, Cancellation, Comparison, Condition, DeleteRequest, ErrorKind, PageAnswer,
     Path, PutRequest, QueryRequest, Result as StoreResult, ScanRequest, Select, Store, StoreError, StoreLayer,
-    TransactWrite, TransactWriteRequest, UpdateRequest, UpdateReturn, WriteAnswer,
+    StreamPage, StreamRequest, TransactWrite, TransactWriteRequest, UpdateRequest, UpdateReturn, WriteAnswer,
 };
 
-use super::state::{BridgeState, Mode};
-use super::twins::{BRIDGED, Twins, epoch_of, epoch_value};
+use super::state::{BridgeState, Mode, RESTS};
+use singlet_runtime::BRIDGED;
+
+use super::twins::{Twins, epoch_of, epoch_value};
 use super::write::{Sent, Tokened, Writing, is_slept, slept};
 
 /// How many transactions are remembered whose outcome is not known.
@@ -80,13 +82,15 @@ impl BridgeStore {
             Mode::Apart {
                 beside: Some(twins), ..
             }
-            | Mode::Beside { twins, .. } => Ok(twins.moves_rows().then_some(&**twins)),
+            | Mode::Beside { twins, .. }
+            | Mode::Resting(twins) => Ok(twins.moves_rows().then_some(&**twins)),
             Mode::Shut(why) => Err(shut(why)),
         }
     }
 
     /// One action as a transaction of its own: a call that is answered as the single one would be.
     async fn single(&self, mode: &Mode, action: TransactWrite) -> StoreResult<Sent> {
+        check_rest(mode, std::slice::from_ref(&action))?;
         let Some(writing) = self.writing(mode)? else {
             return Ok(Sent::Untouched);
         };
@@ -98,7 +102,7 @@ impl BridgeStore {
     fn writing<'w>(&'w self, mode: &'w Mode) -> StoreResult<Option<Writing<'w>>> {
         match mode {
             Mode::Shut(why) => Err(shut(why)),
-            Mode::Apart { .. } => Ok(None),
+            Mode::Apart { .. } | Mode::Resting(_) => Ok(None),
             Mode::Beside {
                 twins,
                 keeping,
@@ -114,6 +118,7 @@ impl BridgeStore {
     }
 
     async fn transaction(&self, mode: &Mode, request: &TransactWriteRequest) -> StoreResult<Sent> {
+        check_rest(mode, &request.actions)?;
         let Some(writing) = self.writing(mode)? else {
             return Ok(Sent::Untouched);
         };
@@ -155,6 +160,16 @@ impl BridgeStore {
 
     fn outcomes(&self) -> std::sync::MutexGuard<'_, UnknownOutcomes> {
         self.unknown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While rows rest, only what is none of them is written.
+fn check_rest(mode: &Mode, actions: &[TransactWrite]) -> StoreResult<()> {
+    let Mode::Resting(twins) = mode else { return Ok(()) };
+    let is_row = |action: &TransactWrite| key_of_action(twins, action).is_some_and(|key| twins.concerns(&key));
+    match actions.iter().any(is_row) {
+        true => Err(shut(RESTS)),
+        false => Ok(()),
     }
 }
 
@@ -263,6 +278,13 @@ impl StoreLayer for BridgeStore {
         self.store.transact_get(request).await
     }
 
+    /// Who keeps elsewhere what it makes of changes must not read them, either.
+    async fn read_stream(&self, request: &StreamRequest) -> StoreResult<StreamPage> {
+        let mode = self.state.held().await;
+        Self::read_beside(&mode)?;
+        self.store.read_stream(request).await
+    }
+
     async fn put(&self, request: &PutRequest) -> StoreResult<WriteAnswer> {
         self.awake(|| self.put_now(request)).await
     }
@@ -279,7 +301,7 @@ impl StoreLayer for BridgeStore {
     async fn batch_write(&self, request: &BatchWriteRequest) -> StoreResult<BatchWriteAnswer> {
         match &*self.state.held().await {
             Mode::Apart { epoch: None, .. } => self.store.batch_write(request).await,
-            Mode::Apart { .. } | Mode::Beside { .. } => Err(StoreError::bad_request(
+            Mode::Apart { .. } | Mode::Beside { .. } | Mode::Resting(_) => Err(StoreError::bad_request(
                 "while two models run, rows are not written in batches",
             )),
             Mode::Shut(why) => Err(shut(why)),
@@ -391,7 +413,7 @@ impl BridgeStore {
     fn guarded_at(&self, mode: &Mode, table: &str) -> Option<u64> {
         match mode {
             Mode::Apart { epoch, .. } => epoch.filter(|_| table == self.table),
-            Mode::Beside { .. } | Mode::Shut(_) => None,
+            Mode::Beside { .. } | Mode::Resting(_) | Mode::Shut(_) => None,
         }
     }
 

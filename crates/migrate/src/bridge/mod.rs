@@ -20,11 +20,14 @@
 //! | *verify* | writes both | | are audited as the new model will read them |
 //! | *switch* | writes both | writes both | |
 //! | *settle* | | writes both | |
+//! | *rest* | | | (only where something follows changes) what the old model told is done |
 //! | *contract* | | writes its own | lose what the old model needed |
 //! | *withdraw* | writes both | | |
 //! | *retreat* | writes its own | | lose what the new model needed |
 //!
 //! The last two are an abort, which is possible before *contract*.
+//!
+//! Changes are followed by the old model's processes up to *rest*, and by the new model's from *contract* on ([handover]).
 //!
 //! # Processes
 //!
@@ -35,6 +38,7 @@
 //!
 //! What it does not carry is said by [`bridge_hindrances`](singlet_evolve::bridge_hindrances).
 
+mod handover;
 mod hindrances;
 mod layer;
 mod layout;
@@ -50,4 +54,3 @@ pub use process::TableMember;
 pub use roll::ProcessTimes;
 pub use run::{Bridge, BridgeGoal, BridgePlan};
 pub use state::BridgeSide;
-pub use twins::BRIDGED;

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use singlet_evolve::bridge_hindrances;
 use singlet_model::Source;
 use singlet_runtime::{Engine, Migration, MigrationPhase, OpenError, RuntimeError, TableControl, TableProcess};
+use singlet_store::Store;
 use tokio::time::Instant;
 
 use super::layer::BridgeStore;
@@ -21,6 +22,8 @@ use super::twins::Twins;
 use crate::gate::{Gate, GatedStore, closed_by};
 
 const CANNOT_BESIDE: &str = "this model cannot run beside the one that the table is on its way to: its settings or its writes are others than those that this was tried with";
+
+const HAS_LEFT: &str = "the process ends, and serves no more";
 
 /// How often the table is read until it says the same before and after this process said that it is there.
 const TRIES_MAX: usize = 16;
@@ -34,6 +37,8 @@ pub struct TableMember {
     faces: Vec<String>,
     gate: Weak<Gate>,
     state: Arc<BridgeState>,
+    /// What is done with the calls of who follows its changes.
+    following: Arc<BridgeState>,
     wake: Arc<Wake>,
     times: ProcessTimes,
     own: Mutex<Own>,
@@ -50,6 +55,8 @@ struct Own {
 #[derive(Debug, Default)]
 struct Looked {
     epoch: Option<u64>,
+    /// Whether it takes part no more.
+    has_left: bool,
     said: Option<(u64, Instant)>,
     other: Option<(String, Result<Arc<Twins>, &'static str>)>,
 }
@@ -94,13 +101,16 @@ impl TableMember {
         gate.has_read(Some(super::state::NOT_LOOKED), gate.gate_moment());
         let wake = Arc::new(Wake::default());
         let state = Arc::new(BridgeState::woken_by(Mode::ALONE, Arc::clone(&wake)));
-        let gated = Arc::new(GatedStore {
+        let following = Arc::new(BridgeState::woken_by(Mode::ALONE, Arc::clone(&wake)));
+        let gated: Arc<dyn Store> = Arc::new(GatedStore {
             store: Arc::clone(engine.store()),
             gate: Arc::clone(&gate),
         });
         let table = engine.model().table.name.clone();
-        let store = BridgeStore::new((gated, &table), Arc::clone(&state), clock);
-        let served = engine.on_store(Arc::new(store));
+        let store = |state: &Arc<BridgeState>| {
+            Arc::new(BridgeStore::new((Arc::clone(&gated), &table), Arc::clone(state), clock))
+        };
+        let served = engine.on_store(store(&state)).followed_on(store(&following));
         let process = TableProcess {
             id: process_id(),
             face: own,
@@ -113,6 +123,7 @@ impl TableMember {
             faces,
             gate: Arc::downgrade(&gate),
             state,
+            following,
             wake,
             times,
             own: Mutex::new(Own { process }),
@@ -128,6 +139,9 @@ impl TableMember {
     /// Where the table could not be read or told: nothing is let through once that is so for a while.
     pub async fn look(&self) -> Result<bool, RuntimeError> {
         let mut looked = self.looking.lock().await;
+        if looked.has_left {
+            return Ok(false);
+        }
         for _ in 0..TRIES_MAX {
             let Some(gate) = self.gate.upgrade() else {
                 return Ok(false);
@@ -135,12 +149,13 @@ impl TableMember {
             let at = gate.gate_moment();
             let control = self.engine.table_control().await.map_err(failed)?;
             let epoch = control.as_ref().map(TableControl::epoch);
-            let (closed, mode) = self.part_in(control.as_ref(), &mut looked).await?;
+            let (closed, mode, following) = self.part_in(control.as_ref(), &mut looked).await?;
             if looked.epoch != epoch || closed.is_some() {
                 if closed.is_some() {
                     gate.has_read(closed, at);
                 }
                 self.state.change(mode).await;
+                self.following.change(following).await;
                 looked.epoch = epoch;
             }
             // Only who has said so before it read the table for the last time is waited for.
@@ -157,7 +172,7 @@ impl TableMember {
     }
 
     /// Looks again and again, for as long as the engine is there.
-    pub async fn keep_looking(self) {
+    pub async fn keep_looking(self: Arc<Self>) {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(self.times.reads) => {}
@@ -171,8 +186,14 @@ impl TableMember {
         self.leave().await;
     }
 
-    /// Is known no more: nobody has to wait for it.
+    /// Is known no more, so that nobody has to wait for it. Nothing is let through from then on, and what is under way is waited for.
     pub async fn leave(&self) {
+        self.looking.lock().await.has_left = true;
+        if let Some(gate) = self.gate.upgrade() {
+            gate.has_read(Some(HAS_LEFT), gate.gate_moment());
+        }
+        self.state.change(Mode::Shut(HAS_LEFT)).await;
+        self.following.change(Mode::Shut(HAS_LEFT)).await;
         let process = self.process();
         if let Ok(Some(control)) = self.engine.table_control().await {
             let _ = self.engine.forget_process(&control, &process).await;
@@ -204,14 +225,15 @@ impl TableMember {
         Ok(true)
     }
 
-    /// What this process does by what the table says, and why it does nothing where it does not.
+    /// What this process and who follows its changes do by what the table says, and why it does nothing where it does not.
     async fn part_in(
         &self,
         control: Option<&TableControl>,
         looked: &mut Looked,
-    ) -> Result<(Option<&'static str>, Mode), RuntimeError> {
+    ) -> Result<(Option<&'static str>, Mode, Mode), RuntimeError> {
+        let shut = |why| (Some(why), Mode::Shut(why), Mode::Shut(why));
         let Some(control) = control else {
-            return Ok((None, Mode::ALONE));
+            return Ok((None, Mode::ALONE, Mode::ALONE));
         };
         let own = self.process().face;
         let migration = control
@@ -226,16 +248,20 @@ impl TableMember {
                     epoch: Some(control.epoch()),
                 },
             };
-            return Ok((closed, mode));
+            return Ok((closed, mode.clone(), mode));
         };
         let side = match (migration.target == own, migration.source.as_deref() == Some(&own)) {
             (true, _) => BridgeSide::New,
             (false, true) => BridgeSide::Old,
-            (false, false) => return Ok((Some(NO_MORE), Mode::Shut(NO_MORE))),
+            (false, false) => return Ok(shut(NO_MORE)),
         };
         Ok(match self.twins(control, migration, side, looked).await? {
-            Ok(twins) => (None, Mode::of(side, migration.phase, &twins, control.epoch())),
-            Err(why) => (Some(why), Mode::Shut(why)),
+            Ok(twins) => {
+                let (phase, epoch) = (migration.phase, control.epoch());
+                let following = Mode::of_follower(side, phase, &twins, epoch);
+                (None, Mode::of(side, phase, &twins, epoch), following)
+            }
+            Err(why) => shut(why),
         })
     }
 
@@ -309,7 +335,7 @@ fn serves_on(migration: &Migration, face: &str) -> bool {
     let is_new = migration.target == face;
     match migration.phase {
         Phase::Announce | Phase::Expand | Phase::Backfill | Phase::Verify | Phase::Switch => is_old || is_new,
-        Phase::Settle | Phase::Contract => is_new,
+        Phase::Settle | Phase::Rest | Phase::Contract => is_new,
         Phase::Withdraw | Phase::Retreat => is_old,
         Phase::Look | Phase::Rows | Phase::Finish | Phase::Abort => false,
     }

@@ -23,6 +23,9 @@ pub const PROCESS_STALE: Duration = Duration::from_secs(30);
 /// How long a process that says nothing is waited for.
 pub const PROCESS_GONE: Duration = Duration::from_secs(60);
 
+/// How late the stream and the indexes of a table may be that several processes share.
+pub const TABLE_LATE: Duration = Duration::from_secs(10);
+
 /// By what times processes that share a table know of one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTimes {
@@ -36,6 +39,8 @@ pub struct ProcessTimes {
     pub unheard: Duration,
     /// How long one that says nothing is waited for; longer than the others.
     pub gone: Duration,
+    /// How late the stream and the indexes of the table may be.
+    pub late: Duration,
 }
 
 impl Default for ProcessTimes {
@@ -46,6 +51,7 @@ impl Default for ProcessTimes {
             beats: PROCESS_BEAT,
             unheard: PROCESS_STALE,
             gone: PROCESS_GONE,
+            late: TABLE_LATE,
         }
     }
 }
@@ -83,6 +89,10 @@ impl Roll {
 
     fn own(&self) -> std::sync::MutexGuard<'_, Own> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn late(&self) -> Duration {
+        self.times.late
     }
 
     /// Says that this process works by an epoch from now on.

@@ -15,11 +15,11 @@ use singlet_runtime::{
 };
 use singlet_store::{Consumed, IndexKind, ScanRequest, TableChange};
 
-use super::hindrances::live_hindrances;
+use super::hindrances::{live_hindrances, shared_hindrances};
 use super::layer::BridgeStore;
 use super::pass::Pass;
 use super::roll::{ProcessTimes, Roll};
-use super::state::{BridgeSide, BridgeState, Mode};
+use super::state::{BridgeSide, BridgeState, FOLLOWED_ELSEWHERE, Mode};
 use super::twins::{Keeping, Stamping, Twins, Withheld};
 use super::write::Writing;
 use crate::error::{MigrateError, RowMisfit};
@@ -36,6 +36,9 @@ const TURNS_MAX: usize = 100;
 const AUDITS_MAX: usize = 3;
 
 const BEFORE: &str = "the bridge has not begun yet";
+
+/// What a side does in a phase, by what is known of the other one.
+type ModeOf = fn(BridgeSide, MigrationPhase, &Arc<Twins>, u64) -> Mode;
 
 /// How far a bridge goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +78,9 @@ pub struct Bridge {
     pub(super) of_new: Arc<Twins>,
     old_state: Arc<BridgeState>,
     new_state: Arc<BridgeState>,
+    /// What is done with the calls of who follows the changes of either.
+    old_following: Arc<BridgeState>,
+    new_following: Arc<BridgeState>,
     pub(super) options: MigrateOptions,
     pub(super) clock: fn() -> i64,
     /// Who else is at work, where others may be.
@@ -133,6 +139,8 @@ impl Bridge {
             of_new,
             old_state: Arc::new(BridgeState::new(Mode::ALONE)),
             new_state: Arc::new(BridgeState::new(Mode::Shut(BEFORE))),
+            old_following: Arc::new(BridgeState::new(Mode::ALONE)),
+            new_following: Arc::new(BridgeState::new(Mode::Shut(BEFORE))),
             options,
             clock,
             roll: None,
@@ -154,6 +162,13 @@ impl Bridge {
         (times, clock): (ProcessTimes, fn() -> i64),
     ) -> Result<Self, MigrateError> {
         let bridge = Bridge::open(old, new, options, clock).await?;
+        let (old, new) = (bridge.old.face_in_table().await?, bridge.new.face_in_table().await?);
+        let key = |face: &Face, name: &str| face.entities.get(name).map(|entity| entity.key.clone());
+        let is_moved = |name: &str| key(&old, name) != key(&new, name);
+        let hindrances = shared_hindrances(bridge.old.model(), bridge.new.model(), is_moved);
+        if !hindrances.is_empty() {
+            return Err(MigrateError::NoBridge(hindrances));
+        }
         Ok(Bridge {
             roll: Some(Roll::new(times, clock)),
             ..bridge
@@ -162,13 +177,30 @@ impl Bridge {
 
     /// An engine of one of the models, which serves as the phase lets it.
     pub fn engine(&self, side: BridgeSide) -> Engine {
-        let (engine, state) = match side {
-            BridgeSide::Old => (&self.old, &self.old_state),
-            BridgeSide::New => (&self.new, &self.new_state),
+        let (engine, state, following) = match side {
+            BridgeSide::Old => (&self.old, &self.old_state, &self.old_following),
+            BridgeSide::New => (&self.new, &self.new_state, &self.new_following),
+        };
+        let followed = Arc::new(self.store_of(side, following));
+        engine
+            .on_store(Arc::new(self.store_of(side, state)))
+            .followed_on(followed)
+    }
+
+    /// The same engine, by which no change is followed: another one on the same side does.
+    pub fn unfollowed(&self, side: BridgeSide, engine: Engine) -> Engine {
+        let state = Arc::new(BridgeState::new(Mode::Shut(FOLLOWED_ELSEWHERE)));
+        engine.followed_on(Arc::new(self.store_of(side, &state)))
+    }
+
+    /// The store as one of the models sees it.
+    pub(super) fn store_of(&self, side: BridgeSide, state: &Arc<BridgeState>) -> BridgeStore {
+        let engine = match side {
+            BridgeSide::Old => &self.old,
+            BridgeSide::New => &self.new,
         };
         let table = (Arc::clone(engine.store()), engine.model().table.name.as_str());
-        let store = BridgeStore::new(table, Arc::clone(state), self.clock);
-        engine.on_store(Arc::new(store))
+        BridgeStore::new(table, Arc::clone(state), self.clock)
     }
 
     /// An engine of one of the models for a service: it lets nothing through, either, while writes stop for another migration.
@@ -341,10 +373,27 @@ impl Bridge {
                 }
                 (_, Phase::Settle) => {
                     self.check_faces(&control, &[&self.target]).await?;
-                    Phase::Contract
+                    match self.is_followed() {
+                        true => {
+                            self.bring_followers(&control).await?;
+                            Phase::Rest
+                        }
+                        false => Phase::Contract,
+                    }
+                }
+                (_, Phase::Rest) => {
+                    self.check_faces(&control, &[&self.target]).await?;
+                    match self.hand_over(&control).await {
+                        Ok(()) => Phase::Contract,
+                        Err(error) => {
+                            self.leave_rest(&control, migration).await?;
+                            return Err(error);
+                        }
+                    }
                 }
                 (_, Phase::Contract) => {
                     pass.until_still(BridgeSide::New, Keeping::OwnAlone).await?;
+                    self.let_indexes_forget().await;
                     self.new.end_migration(&control).await?;
                     continue;
                 }
@@ -355,6 +404,7 @@ impl Bridge {
                 (_, Phase::Withdraw) => Phase::Retreat,
                 (_, Phase::Retreat) => {
                     pass.until_still(BridgeSide::Old, Keeping::OwnAlone).await?;
+                    self.let_indexes_forget().await;
                     self.remove_indexes().await?;
                     self.old.abandon_bridge(&control).await?;
                     continue;
@@ -402,31 +452,36 @@ impl Bridge {
     }
 
     /// Has both models do what the table says, once no write of before is under way.
-    async fn adopt(&self, control: &TableControl) {
+    pub(super) async fn adopt(&self, control: &TableControl) {
         let epoch = control.epoch();
-        let (old, new) = match control.current_migration() {
-            Some(migration) => (
-                Mode::of(BridgeSide::Old, migration.phase, &self.of_old, epoch),
-                Mode::of(BridgeSide::New, migration.phase, &self.of_new, epoch),
-            ),
-            None if is_ended(control, &self.target) => (Mode::Shut(super::state::NO_MORE), Mode::ALONE),
-            None => (Mode::ALONE, Mode::Shut(BEFORE)),
-        };
-        // Whoever is shut is so before the other one relies on it.
-        match old {
-            Mode::Shut(_) => {
-                self.old_state.change(old).await;
-                self.new_state.change(new).await;
-            }
-            _ => {
-                self.new_state.change(new).await;
-                self.old_state.change(old).await;
+        let states = [
+            (Mode::of as ModeOf, &self.old_state, &self.new_state),
+            (Mode::of_follower, &self.old_following, &self.new_following),
+        ];
+        for (mode_of, old_state, new_state) in states {
+            let (old, new) = match control.current_migration() {
+                Some(migration) => (
+                    mode_of(BridgeSide::Old, migration.phase, &self.of_old, epoch),
+                    mode_of(BridgeSide::New, migration.phase, &self.of_new, epoch),
+                ),
+                None if is_ended(control, &self.target) => (Mode::Shut(super::state::NO_MORE), Mode::ALONE),
+                None => (Mode::ALONE, Mode::Shut(BEFORE)),
+            }; // Whoever is shut is so before the other one relies on it.
+            match old {
+                Mode::Shut(_) => {
+                    old_state.change(old).await;
+                    new_state.change(new).await;
+                }
+                _ => {
+                    new_state.change(new).await;
+                    old_state.change(old).await;
+                }
             }
         }
     }
 
     /// While images of one of the models go, rows lose what the bridge noted in them.
-    fn stamping(&self, control: &TableControl) -> Stamping {
+    pub(super) fn stamping(&self, control: &TableControl) -> Stamping {
         match control.current_migration() {
             Some(migration) => Stamping::in_phase(migration.phase, control.epoch()),
             None => Stamping::Epoch(control.epoch()),
@@ -441,6 +496,14 @@ impl Bridge {
             .filter(|index| !known.iter().any(|known| known.name == index.name))
             .map(|index| index.name)
             .collect()
+    }
+
+    /// Whoever reads drops what is the other model's for as long as the table is on a bridge, and no longer: an index must not have it then.
+    async fn let_indexes_forget(&self) {
+        let has_indexes = !self.old.model().table.indexes.is_empty() || !self.new.model().table.indexes.is_empty();
+        if has_indexes && self.of_old.moves_rows() {
+            tokio::time::sleep(self.late()).await;
+        }
     }
 
     async fn make_indexes(&self) -> Result<(), MigrateError> {

@@ -35,12 +35,18 @@ pub(crate) enum Mode {
         stamping: Stamping,
         epoch: u64,
     },
+    /// Who follows changes notes how far it is; rows that are something else to the other model stay as they are.
+    Resting(Arc<Twins>),
     /// Nothing is let through: why.
     Shut(&'static str),
 }
 
 const NOT_YET: &str = "the new model does not serve yet: rows are being made ready for it";
 pub(crate) const NOT_LOOKED: &str = "the process has not read yet what the table says";
+pub(crate) const RESTS: &str =
+    "the new model serves again in a moment: what follows the old one's changes is brought to the last of them";
+pub(crate) const FOLLOWED_ELSEWHERE: &str = "changes are followed where the model is served first";
+const NOT_FOLLOWED_YET: &str = "changes are followed by the old model for as long as it serves";
 pub(crate) const NO_MORE: &str = "this model no longer serves: another one has taken its place";
 
 impl Mode {
@@ -66,10 +72,25 @@ impl Mode {
             | (BridgeSide::New, Phase::Switch | Phase::Settle) => beside(Keeping::Both),
             (BridgeSide::Old, Phase::Retreat) | (BridgeSide::New, Phase::Contract) => beside(Keeping::OwnAlone),
             (BridgeSide::New, Phase::Announce | Phase::Expand | Phase::Backfill | Phase::Verify) => Mode::Shut(NOT_YET),
-            (BridgeSide::Old, Phase::Settle | Phase::Contract)
+            (BridgeSide::New, Phase::Rest) => Mode::Shut(RESTS),
+            (BridgeSide::Old, Phase::Settle | Phase::Rest | Phase::Contract)
             | (BridgeSide::New, Phase::Withdraw | Phase::Retreat) => Mode::Shut(NO_MORE),
             // Writes stop: the gate lets nothing through.
             (_, Phase::Look | Phase::Rows | Phase::Finish | Phase::Abort) => Mode::Shut(NO_MORE),
+        }
+    }
+
+    /// What is done with the calls of who follows a side's changes.
+    ///
+    /// **Invariant: each change is told by one of the models.** The old one tells all until it is at rest, and has told the last; from
+    /// there on the new one does.
+    pub fn of_follower(side: BridgeSide, phase: MigrationPhase, twins: &Arc<Twins>, epoch: u64) -> Self {
+        use MigrationPhase as Phase;
+        match (side, phase) {
+            (BridgeSide::Old, Phase::Settle) => Mode::of(side, Phase::Switch, twins, epoch),
+            (BridgeSide::Old, Phase::Rest) => Mode::Resting(Arc::clone(twins)),
+            (BridgeSide::New, Phase::Switch | Phase::Settle | Phase::Rest) => Mode::Shut(NOT_FOLLOWED_YET),
+            _ => Mode::of(side, phase, twins, epoch),
         }
     }
 }
@@ -86,7 +107,7 @@ impl Mode {
         match self {
             Mode::Apart { epoch, .. } => *epoch,
             Mode::Beside { epoch, .. } => Some(*epoch),
-            Mode::Shut(_) => None,
+            Mode::Resting(_) | Mode::Shut(_) => None,
         }
     }
 }

@@ -13,16 +13,13 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_runtime::load::{KeptItem, KeptKind, entity_of_item, is_known, kept_items, oversize_of};
-use singlet_runtime::{Attributes, Caller, Engine, MigrationPhase, Scope, key_in, row};
+use singlet_runtime::{Attributes, BRIDGED, Caller, Engine, MigrationPhase, Scope, key_in, row};
 
 use super::layout::Layout;
 use crate::mapping::{ModelMap, source_of};
 use crate::row_refusal::RowRefusal;
 use crate::stamp::is_stamped;
 use crate::step::COMPARED_MAX;
-
-/// The attribute of a row in which the epoch stands at which it was last written for both models.
-pub const BRIDGED: &str = "$bridge";
 
 /// Why a row cannot be one of both models.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +45,22 @@ pub(crate) enum Keeping {
     /// The other one runs no more: what only it needs goes with each row that is written.
     OwnAlone,
 }
+
+/// A row to a write: as it was, or as it becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Before,
+    After,
+}
+
+/// Whether the other model may have nothing of a row, since it runs no more. What was written for both says so, and what was not has gone
+/// with the write that made it so.
+pub(crate) fn has_no_twin(item: &Item, at: Side, keeping: Keeping) -> bool {
+    keeping == Keeping::OwnAlone && (at == Side::After || !item.contains_key(BRIDGED))
+}
+
+/// What the other model has of a row: the row where it is known, and its items.
+type ImagesBefore = (Option<Attributes>, BTreeMap<Item, Item>);
 
 /// What is put on rows that were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -294,13 +307,22 @@ impl Twins {
     }
 
     /// The keys of what has to be read of a row before it can be said what becomes of its items.
-    pub fn keys_beside(&self, item: &Item, twin: Option<&Item>, now: i64) -> Result<Vec<Item>, Withheld> {
+    pub fn keys_beside(
+        &self,
+        item: &Item,
+        (twin, may_have_none): (Option<&Item>, bool),
+        now: i64,
+    ) -> Result<Vec<Item>, Withheld> {
         let Some(entity) = self.entity_of(item) else {
             return Ok(Vec::new());
         };
         let known = self.known_row(entity, twin);
         let mut keys: Vec<Item> = self.own_images(entity, item, now)?.into_keys().collect();
-        keys.extend(self.other_images(entity, item, known.as_ref(), now)?.into_keys());
+        match self.other_images(entity, item, known.as_ref(), now) {
+            Ok(images) => keys.extend(images.into_keys()),
+            Err(_) if may_have_none => {}
+            Err(withheld) => return Err(withheld),
+        }
         Ok(keys)
     }
 
@@ -327,8 +349,10 @@ impl Twins {
             let before = before.filter(|item| !row::has_expired(self.own.model(), item, now));
             let mut known = None;
             if let Some((item, entity)) = before.and_then(|item| Some((item, self.entity_of(item)?))) {
-                known = self.known_row(entity, self.twin_in(item, found, now)?);
-                was.extend(self.other_images(entity, item, known.as_ref(), now)?);
+                if let Some(of_other) = self.images_before((entity, item), found, keeping, now)? {
+                    known = of_other.0;
+                    was.extend(of_other.1);
+                }
                 managed.extend(self.own_images(entity, item, now)?.into_keys());
             }
             if let Some((item, entity)) = after.and_then(|item| Some((item, self.entity_of(item)?))) {
@@ -376,6 +400,26 @@ impl Twins {
             all.insert(key.clone(), item);
         }
         Ok(all)
+    }
+
+    /// What the other model has of a row as it was; nothing of one that it could not hold and need not any more.
+    fn images_before(
+        &self,
+        (entity, item): (&Entity, &Item),
+        found: &Found,
+        keeping: Keeping,
+        now: i64,
+    ) -> Result<Option<ImagesBefore>, Withheld> {
+        let images = self.twin_in(item, found, now).and_then(|twin| {
+            let known = self.known_row(entity, twin);
+            let images = self.other_images(entity, item, known.as_ref(), now)?;
+            Ok((known, images))
+        });
+        match images {
+            Ok(images) => Ok(Some(images)),
+            Err(_) if has_no_twin(item, Side::Before, keeping) => Ok(None),
+            Err(withheld) => Err(withheld),
+        }
     }
 
     /// Where the other model has a row or a guard anew nothing else may be.

@@ -13,7 +13,7 @@ use singlet_store::{
 };
 
 use super::layer::key_of_action;
-use super::twins::{Becoming, Found, Keeping, Stamping, Twins, Withheld, epoch_of};
+use super::twins::{Becoming, Found, Keeping, Side, Stamping, Twins, Withheld, epoch_of, has_no_twin};
 use crate::step::as_read;
 
 /// How often a write is made anew because somebody changed a row of it meanwhile.
@@ -352,15 +352,12 @@ impl<'w> Writing<'w> {
         now: i64,
         consumed: &mut Consumed,
     ) -> StoreResult<Result<(), Withheld>> {
+        let keeping = self.how.0;
         let mut twins = BTreeSet::new();
-        for item in rows
-            .iter()
-            .flat_map(|(before, after)| [before, after])
-            .copied()
-            .flatten()
-        {
+        for (item, at) in sides_of(rows) {
             match self.twins.twin_key(item, now) {
                 Ok(key) => twins.extend(key),
+                Err(_) if has_no_twin(item, at, keeping) => {}
                 Err(withheld) => return Ok(Err(withheld)),
             }
         }
@@ -369,10 +366,14 @@ impl<'w> Writing<'w> {
         for (before, after) in rows {
             let twin = match before.map(|item| self.twins.twin_in(item, found, now)).transpose() {
                 Ok(twin) => twin.flatten().cloned(),
+                Err(_) if before.is_some_and(|item| has_no_twin(item, Side::Before, keeping)) => None,
                 Err(withheld) => return Ok(Err(withheld)),
             };
-            for item in [before, after].into_iter().copied().flatten() {
-                match self.twins.keys_beside(item, twin.as_ref(), now) {
+            for (item, at) in sides_of(&[(*before, *after)]) {
+                match self
+                    .twins
+                    .keys_beside(item, (twin.as_ref(), has_no_twin(item, at, keeping)), now)
+                {
                     Ok(keys) => beside.extend(keys),
                     Err(withheld) => return Ok(Err(withheld)),
                 }
@@ -459,6 +460,14 @@ impl<'w> Writing<'w> {
             }),
         }
     }
+}
+
+/// The items of rows, as they were and as they become.
+fn sides_of<'i>(rows: &[(Option<&'i Item>, Option<&'i Item>)]) -> Vec<(&'i Item, Side)> {
+    let sides = rows
+        .iter()
+        .flat_map(|(before, after)| [(*before, Side::Before), (*after, Side::After)]);
+    sides.filter_map(|(item, at)| Some((item?, at))).collect()
 }
 
 fn is_twin(twins: &Twins, item: Option<&Item>) -> bool {

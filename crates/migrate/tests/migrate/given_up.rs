@@ -117,7 +117,7 @@ async fn whoever_slept_while_it_was_given_up_puts_nothing() {
     let dumped = Dumped::of(OLD).await;
     assert!(dumped.dying(30).await.is_none());
     let stale = dumped.engine.table_control().await.unwrap().unwrap();
-    assert_eq!(stale.relocation().unwrap().phase, RelocationPhase::Restoring);
+    assert_eq!(stale.current_relocation().unwrap().phase, RelocationPhase::Restoring);
     aborted(&dumped.engine).await.unwrap();
     let held = HeldTable {
         archive: "1".to_owned(),

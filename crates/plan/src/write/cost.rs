@@ -239,7 +239,9 @@ impl<'a> WriteCosts<'a> {
             .map(|entry| entry.units.1)
             .sum();
         let each = count * factor_of(Some(count)) + entries;
-        turn.most_times()?.checked_mul(each)?.checked_mul(states.lapses.len() as u64)
+        turn.most_times()?
+            .checked_mul(each)?
+            .checked_mul(states.lapses.len() as u64)
     }
 
     fn add(&self, cost: &mut WriteCost, turn: &Turn<'_>, rows: &[Row<'_>], factor: Units) {

@@ -118,7 +118,11 @@ impl<'a> Rows<'a> {
 
     /// The entries in indexes of which the entity says nothing, and which have its rows all the same: those over the table's own keys.
     fn unsaid_entries(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Vec<EntryCost<'a>> {
-        let is_said = |id| entity.index_entry(id).is_some_and(|entry| !entry.key_choices().is_empty());
+        let is_said = |id| {
+            entity
+                .index_entry(id)
+                .is_some_and(|entry| !entry.key_choices().is_empty())
+        };
         let indexes = self.model.table.indexes_of_all_items();
         let unsaid = indexes.filter(|(id, _)| !is_said(*id));
         let entries = unsaid.map(|(_, index)| {

@@ -14,6 +14,10 @@ use crate::error::RuntimeError;
 /// any row.
 pub const MIGRATED: &str = "$was";
 
+/// The attribute of a row in which the epoch stands at which it was last written for both models of a bridge. Who follows changes tells by it
+/// which of the two items of a row is its own.
+pub const BRIDGED: &str = "$bridge";
+
 /// A migration that is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
@@ -50,6 +54,8 @@ pub enum MigrationPhase {
     Switch,
     /// Of a bridge: the old model serves no more, and the images of both are still kept.
     Settle,
+    /// Of a bridge whose changes something follows: nobody writes, until all that the old model told is done.
+    Rest,
     /// Of a bridge: the images of the old model go. There is no way back.
     Contract,
     /// Of a bridge that is given up: the new model serves no more, and the images of both are still kept.
@@ -59,7 +65,7 @@ pub enum MigrationPhase {
 }
 
 impl MigrationPhase {
-    const ALL: [MigrationPhase; 13] = [
+    const ALL: [MigrationPhase; 14] = [
         MigrationPhase::Look,
         MigrationPhase::Rows,
         MigrationPhase::Finish,
@@ -70,6 +76,7 @@ impl MigrationPhase {
         MigrationPhase::Verify,
         MigrationPhase::Switch,
         MigrationPhase::Settle,
+        MigrationPhase::Rest,
         MigrationPhase::Contract,
         MigrationPhase::Withdraw,
         MigrationPhase::Retreat,
@@ -88,6 +95,7 @@ impl MigrationPhase {
             MigrationPhase::Verify => "verify",
             MigrationPhase::Switch => "switch",
             MigrationPhase::Settle => "settle",
+            MigrationPhase::Rest => "rest",
             MigrationPhase::Contract => "contract",
             MigrationPhase::Withdraw => "withdraw",
             MigrationPhase::Retreat => "retreat",

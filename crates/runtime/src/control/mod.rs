@@ -17,7 +17,7 @@ mod rows;
 mod table_differences;
 
 pub use hold::HeldTable;
-pub use migration::{MIGRATED, Migration, MigrationPhase, TableControl};
+pub use migration::{BRIDGED, MIGRATED, Migration, MigrationPhase, TableControl};
 pub use opening::{OpenError, TableOpening, TableState, TableUse};
 pub use processes::TableProcess;
 pub use relocation::{Relocation, RelocationPhase};

@@ -77,9 +77,16 @@ pub(super) async fn serve_both(
         Toward::Old => &[(BridgeSide::Old, &at)],
     };
     let mut systems = Vec::new();
-    for (side, prefix) in places {
+    for (at_place, (side, prefix)) in places.iter().enumerate() {
         let gated = bridge.served(*side).await;
         let gated = gated.map_err(|error| bridge_refusal(&table, &error))?;
+        // One of them follows changes where both are the new model's.
+        let is_first = !places.iter().take(at_place).any(|(other, _)| other == side);
+        let gated = if is_first {
+            gated
+        } else {
+            bridge.unfollowed(*side, gated)
+        };
         let system = deployment.system_of(gated, (*prefix).to_owned(), None);
         let mut system = system.map_err(|reason| fail_command(&reason))?;
         if *prefix == next {

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use singlet_http::auth::Secret;
 use singlet_migrate::{DeployOptions, Deployer, IndexBuilder, ProcessTimes, TableMember, before_indexes, behind_gate};
@@ -14,12 +15,36 @@ use crate::place::Place;
 use crate::private_file;
 use crate::store::{load_text, not_opened, open_table, open_table_before_indexes};
 
+/// How long it may take at the end to be known no more.
+const LEAVING_MAX: Duration = Duration::from_secs(2);
+
 /// What a table is opened for, and with what it is filled where it is new.
 pub struct Wanted<'a> {
     pub used_for: TableUse,
     /// Whether indexes that the model adds may be made meanwhile: nothing of an earlier model is still at work.
     pub makes_indexes: bool,
     pub sample: Option<&'a str>,
+    /// Those that have to be known no more when the process ends.
+    pub members: &'a Members,
+}
+
+/// The tables that this process shares with others, as one that takes part in what goes on with each.
+#[derive(Debug, Default)]
+pub struct Members(Mutex<Vec<Arc<TableMember>>>);
+
+impl Members {
+    fn add(&self, member: Arc<TableMember>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(member);
+    }
+
+    /// Has nobody wait for this process any more; nothing that it serves is let through from then on.
+    pub async fn leave_all(&self) {
+        let members = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for member in members {
+            // Who cannot say so is waited for.
+            let _ = tokio::time::timeout(LEAVING_MAX, member.leave()).await;
+        }
+    }
 }
 
 /// Opens a model on a store. Its table must be as the model needs it, and know it; where it is missing it is made and, if there
@@ -47,7 +72,7 @@ pub async fn open_engine(
     // Whoever joins a bridge that is under way finds there what the table is to become.
     let is_shared = matches!(place, Place::DynamoDb { .. }) && wanted.used_for == TableUse::Writing;
     if is_shared && is_bridged(&engine).await {
-        return join(engine)
+        return join(engine, wanted.members)
             .await
             .map_err(|error| not_opened(place, &error.0, TableUse::Writing, error.1));
     }
@@ -84,7 +109,7 @@ pub async fn open_engine(
         filling.end()?;
     }
     if is_shared {
-        return join(engine)
+        return join(engine, wanted.members)
             .await
             .map_err(|error| not_opened(place, &error.0, TableUse::Writing, error.1));
     }
@@ -104,7 +129,7 @@ async fn is_bridged(engine: &Engine) -> bool {
 }
 
 /// Takes part in whatever goes on with a table that others share.
-async fn join(engine: Engine) -> Result<Engine, (Engine, OpenError)> {
+async fn join(engine: Engine, members: &Members) -> Result<Engine, (Engine, OpenError)> {
     let own = engine.on_store(Arc::clone(engine.store()));
     let joined = TableMember::join(engine, ProcessTimes::default(), crate::store::now_millis).await;
     let (member, served) = match joined {
@@ -113,6 +138,8 @@ async fn join(engine: Engine) -> Result<Engine, (Engine, OpenError)> {
     };
     match member.look().await {
         Ok(_) => {
+            let member = Arc::new(member);
+            members.add(Arc::clone(&member));
             tokio::spawn(member.keep_looking());
             Ok(served)
         }

@@ -31,10 +31,26 @@ fn whys(table: &Table, edits: &[(&str, &str)]) -> String {
 async fn what_is_not_carried_is_named() {
     let table = old_table(1).await;
     assert_eq!(whys(&table, &[]), "");
-    let cases: [(&[(&str, &str)], &str); 9] = [
+    let streamed = ("both: type: kind\n", "type: kind\n  stream: both_images\n");
+    assert_eq!(whys(&table, &[streamed]), "");
+    let cases: [(&[(&str, &str)], &str); 11] = [
         (
-            &[("both: type: kind\n", "type: kind\n  stream: both_images\n")],
-            "the table has a stream",
+            &[("type: kind\n", "type: kind\n  stream: both_images\n")],
+            "the table's stream is another one",
+        ),
+        (
+            &[
+                ("both: type: kind\n", "type: kind\n  stream: both_images\n"),
+                (
+                    "both: writes:\n",
+                    "writes:\n  late: {after: {expire: Task}, do: [{create: Memo, set: {id: row.title, text: row.title}}]}\n",
+                ),
+            ],
+            "something runs after what time does",
+        ),
+        (
+            &[("both: type: kind\n", "type: kind\n  stream: new_image\n")],
+            "does not carry `both_images`",
         ),
         (
             &[("until: time?\n      edition", "until: seconds?\n      edition")],

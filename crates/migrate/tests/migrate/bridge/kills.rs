@@ -123,7 +123,7 @@ async fn a_bridge_that_is_killed_while_it_is_given_up_leaves_the_old_model() {
             assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
             for (key, item) in table.contents().await {
                 assert!(
-                    !item.contains_key(singlet_migrate::BRIDGED) && !item.contains_key("size"),
+                    !item.contains_key(singlet_runtime::BRIDGED) && !item.contains_key("size"),
                     "{key}"
                 );
                 assert!(!item["SK"].as_str().unwrap().starts_with("TASK#000"), "{key}");

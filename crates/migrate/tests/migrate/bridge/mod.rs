@@ -2,9 +2,12 @@
 
 mod abort;
 mod clients;
+mod followed;
 mod hindered;
 mod kills;
+mod late_indexes;
 mod models;
+mod planted;
 mod processes;
 mod races;
 mod shared;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use singlet_item::{Item, Number, Value};
-use singlet_migrate::{BRIDGED, Bridge, BridgeGoal, BridgeSide, MigrateError, MigrateOptions};
-use singlet_runtime::{Attributes, AuditDepth, Engine, Request, RuntimeError, WriteRequest, audit_rows, load};
+use singlet_migrate::{Bridge, BridgeGoal, BridgeSide, MigrateError, MigrateOptions};
+use singlet_runtime::{Attributes, AuditDepth, BRIDGED, Engine, Request, RuntimeError, WriteRequest, audit_rows, load};
 use singlet_store::Store;
 
 use super::super::place;

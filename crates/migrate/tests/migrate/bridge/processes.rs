@@ -19,6 +19,7 @@ pub const PATIENT: ProcessTimes = ProcessTimes {
     beats: Duration::from_millis(40),
     unheard: Duration::from_secs(600),
     gone: Duration::from_secs(900),
+    late: Duration::from_millis(20),
 };
 
 /// Who says nothing is soon given up.
@@ -49,7 +50,7 @@ impl Process {
         let (member, engine) = joined(table, &table.store, text, times).await;
         Process {
             engine,
-            looking: tokio::spawn(member.keep_looking()),
+            looking: tokio::spawn(Arc::new(member).keep_looking()),
         }
     }
 
@@ -72,6 +73,16 @@ pub async fn leader(
 
 pub async fn lead(table: &Table, new: &str, goal: BridgeGoal, times: ProcessTimes) -> Result<(), MigrateError> {
     reach(&leader(table, &table.store, new, times).await?, goal).await
+}
+
+/// Leads both models to serve by short times; on a busy machine it may be kept waiting for longer than those, and begins again.
+pub async fn lead_awake(table: &Table, new: &str) {
+    loop {
+        match lead(table, new, BridgeGoal::Both, SHORT).await {
+            Err(MigrateError::Asleep) => {}
+            led => return led.unwrap(),
+        }
+    }
 }
 
 pub async fn phase(table: &Table) -> Option<MigrationPhase> {

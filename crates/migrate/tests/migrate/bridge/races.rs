@@ -19,7 +19,7 @@ use super::models::*;
 
 pub type Meanwhile = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A store in which something happens just before the first transaction that puts a twin of some row.
+/// A store in which something happens just before the first transaction that puts a twin of some row of `ada`.
 pub struct Racing {
     pub store: Arc<dyn Store>,
     pub meanwhile: Mutex<Option<Meanwhile>>,
@@ -40,7 +40,7 @@ impl StoreLayer for Racing {
 
     async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
         let puts = |action: &TransactWrite| match action {
-            TransactWrite::Put(put) => put.item["SK"].as_str() == Some(self.sort),
+            TransactWrite::Put(put) => put.item["PK"] == text("USER#ada") && put.item["SK"].as_str() == Some(self.sort),
             _ => false,
         };
         if request.actions.iter().any(puts) {

@@ -158,8 +158,8 @@ async fn what_was_sent_by_a_process_that_slept_is_refused() {
             (scored, asleep)
         });
         held.entered.notified().await;
-        lead(&table, &new, BridgeGoal::Both, SHORT).await.unwrap();
-        let looking = wakes.then(|| tokio::spawn(member.keep_looking()));
+        lead_awake(&table, &new).await;
+        let looking = wakes.then(|| tokio::spawn(Arc::new(member).keep_looking()));
         held.released.notify_one();
         let (scored, asleep) = writing.await.unwrap();
         let served = Process::start(&table, &new, PATIENT).await;
@@ -208,7 +208,7 @@ async fn nobody_goes_on_before_all_have_come() {
     assert_eq!(phase(&table).await, Some(MigrationPhase::Expand));
     add(&late, 78, "later").await.unwrap();
     assert!(!leading.is_finished());
-    let looking = tokio::spawn(member.keep_looking());
+    let looking = tokio::spawn(Arc::new(member).keep_looking());
     leading.await.unwrap().unwrap();
     let served = Process::start(&table, &new_model(), PATIENT).await;
     let found = tasks(&served.engine, "ada").await;
@@ -255,7 +255,7 @@ async fn a_process_that_cannot_read_what_the_table_says_lets_nothing_through() {
         ..PATIENT
     };
     let (member, engine) = joined(&table, &store, OLD, times).await;
-    let looking = tokio::spawn(member.keep_looking());
+    let looking = tokio::spawn(Arc::new(member).keep_looking());
     add(&engine, 50, "heard").await.unwrap();
     deaf.is_deaf.store(true, Ordering::SeqCst);
     tokio::time::sleep(times.stale * 2).await;
@@ -474,4 +474,28 @@ async fn what_is_given_up_among_processes_leaves_what_was() {
         lead(&table, &new, BridgeGoal::NewAlone, PATIENT).await.unwrap();
         assert_new(&table, &new).await;
     }
+}
+
+/// Who ends is known no more at once, lets nothing through from then on, and is waited for by nobody, though its engine is still there.
+#[tokio::test]
+async fn who_has_left_is_not_waited_for() {
+    let table = old_table(2).await;
+    let (member, engine) = joined(&table, &table.store, OLD, PATIENT).await;
+    let member = Arc::new(member);
+    let looking = tokio::spawn(Arc::clone(&member).keep_looking());
+    add(&engine, 50, "before").await.unwrap();
+    member.leave().await;
+    let told = add(&engine, 51, "after").await.unwrap_err().to_string();
+    assert!(told.contains("serves no more"), "{told}");
+    looking.await.unwrap();
+    let control = engine
+        .on_store(Arc::clone(&table.store))
+        .table_control()
+        .await
+        .unwrap()
+        .unwrap();
+    let left = table.engine(OLD).table_processes(&control).await.unwrap();
+    assert_eq!(left, []);
+    lead(&table, &new_model(), BridgeGoal::NewAlone, PATIENT).await.unwrap();
+    assert_new(&table, &new_model()).await;
 }

@@ -66,7 +66,7 @@ async fn processes_that_are_killed_leave_both_models_whole() {
                     assert_eq!(audit.misfit_count(), 0, "{:?}", audit.first);
                     for (key, item) in table.contents().await {
                         assert!(
-                            !item.contains_key(singlet_migrate::BRIDGED) && !item.contains_key("size"),
+                            !item.contains_key(singlet_runtime::BRIDGED) && !item.contains_key("size"),
                             "{key}"
                         );
                         assert!(!item["SK"].as_str().unwrap().starts_with("TASK#000"), "{key}");

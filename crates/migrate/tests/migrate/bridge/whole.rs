@@ -188,3 +188,31 @@ async fn cursors_of_the_old_model_are_walked_to_their_end() {
     assert_eq!(numbers, (0..40).collect::<Vec<i64>>());
     drop((old, new));
 }
+
+/// What only the new model can hold is taken as soon as nobody has the old one's keys any more, though they are still there.
+#[tokio::test]
+async fn what_only_the_new_model_holds_is_taken_while_the_old_keys_go() {
+    let table = old_table(6).await;
+    let bridge = bridge(&table).await;
+    reach(&bridge, BridgeGoal::Both).await.unwrap();
+    super::abort::set_phase(&table, MigrationPhase::Contract).await;
+    let bridge = super::models::bridge(&table).await;
+    let new = bridge.engine(BridgeSide::New);
+    let at = |number_of: i64| [("owner", text("ada")), ("number", number(number_of))];
+    for number_of in [100, 101] {
+        let [owner, id] = at(number_of);
+        let title = ("title", text(&format!("wide {number_of}")));
+        write(&new, "add", [owner.clone(), id.clone(), title]).await.unwrap();
+        write(&new, "score", [owner, id, ("points", number(7))]).await.unwrap();
+    }
+    write(&new, "remove", at(101)).await.unwrap();
+    // Rows that are still kept for both are as before.
+    let [owner, id] = at(3);
+    write(&new, "score", [owner, id, ("points", number(5))]).await.unwrap();
+    write(&new, "remove", at(4)).await.unwrap();
+    reach(&bridge, BridgeGoal::NewAlone).await.unwrap();
+    let found = tasks(&new, "ada").await;
+    assert_eq!(found.keys().copied().collect::<Vec<i64>>(), [0, 1, 2, 3, 5, 100]);
+    assert_eq!((&found[&100]["points"], &found[&3]["points"]), (&number(7), &number(8)));
+    assert_new(&table, &new_model()).await;
+}

@@ -16,6 +16,7 @@ const TIMES: ProcessTimes = ProcessTimes {
     beats: Duration::from_secs(1),
     unheard: Duration::from_secs(8),
     gone: Duration::from_secs(10),
+    late: Duration::from_secs(3),
 };
 
 /// Leads until a goal is reached; how often whoever led was killed.
