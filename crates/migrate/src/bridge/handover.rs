@@ -130,14 +130,14 @@ impl Bridge {
                 Some(_) => follower.with_late_indexes(),
                 None => follower,
             };
-            while !follower.is_at_head() && !(until == Until::Passed && follower.has_passed(begun + 1)) {
+            while !(follower.is_at_head() || until == Until::Passed && follower.has_passed(begun + 1)) {
                 follower.follow_page(&clock).await?;
             }
         }
         if !engine.model().tallies.is_empty() {
             let late = i64::try_from(self.late().as_millis()).unwrap_or(i64::MAX);
             let mut tallies = TallyFollower::start(Arc::clone(engine), late, clock()).await?;
-            while !tallies.is_at_rest() && !(until == Until::Passed && tallies.has_passed(begun + 1)) {
+            while !(tallies.is_at_rest() || until == Until::Passed && tallies.has_passed(begun + 1)) {
                 tallies.follow_page(&clock).await?;
             }
         }
