@@ -149,7 +149,7 @@ fn what_follows_changes_is_served_by_both_and_goes_over_to_the_new_one() {
         .replace("type: kind}", "type: kind, stream: both_images}")
         .replace(
             "entities:\n",
-            "search: {Agent: [name]}\ntallies: {agentsKept: {count: Agent}}\nentities:\n  Badge:\n    attributes: {id: int 0..999, name: string 1..20}\n    key: {PK: \"BADGE\", SK: \"{id}\"}\n",
+            "search: {Agent: [name]}\ntallies: {agentsKept: {count: Agent}}\nentities:\n  Badge:\n    attributes: {id: int 0..999, name: string 1..20}\n    key: {PK: \"BADGE\", SK: \"B{id}\"}\n",
         )
         .replace(
             "reads:\n",
@@ -209,12 +209,21 @@ fn what_follows_changes_is_served_by_both_and_goes_over_to_the_new_one() {
         ask_until(&served, &format!("/probe/agents?q={name}"), 200, name);
         assert_eq!(badges.matches(&format!("\"{name}\"")).count(), 1, "{badges}");
     }
-    // Five agents and their badges, but for what was hired after it.
+    // The lake took all rows anew when the old model ended, and has each of them once.
+    let lake = folder.path().join("lakes/probe");
     let begun = Instant::now();
-    while crate::lakes::snapshots(&folder.path().join("lakes/probe")).last() < Some(&8) {
+    let is_whole = || {
+        ["Agent", "Badge"]
+            .iter()
+            .all(|table| crate::lakes::rows_of_table(&lake, table) == 5)
+    };
+    while crate::lakes::snapshots(&lake).len() < 2 || !is_whole() {
         assert!(
             begun.elapsed() < Duration::from_secs(60),
-            "the lake has not taken all rows anew"
+            "the lake has {} and {} rows after {:?}",
+            crate::lakes::rows_of_table(&lake, "Agent"),
+            crate::lakes::rows_of_table(&lake, "Badge"),
+            crate::lakes::snapshots(&lake)
         );
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -1,5 +1,6 @@
 //! `serve --lake`, and `singlet lake` beside a service. What is in the tables, readers of Delta tables say: `scripts/lake-readers`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,31 @@ pub fn snapshots(lake: &Path) -> Vec<u64> {
     let all = paths.into_iter().filter_map(read);
     let all = all.filter(|batch| batch["operation"] == "snapshot");
     all.map(|batch| batch["changes"].as_u64().unwrap_or_default()).collect()
+}
+
+/// How many rows a table of a lake has, by the statistics in its log.
+pub fn rows_of_table(lake: &Path, table: &str) -> u64 {
+    let Ok(log) = std::fs::read_dir(lake.join(table).join("_delta_log")) else {
+        return 0;
+    };
+    let mut commits: Vec<PathBuf> = log.map(|entry| entry.unwrap().path()).collect();
+    commits.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    commits.sort();
+    let mut rows = BTreeMap::new();
+    for commit in commits {
+        let text = std::fs::read_to_string(commit).unwrap_or_default();
+        for action in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            if let Some(path) = action["remove"]["path"].as_str() {
+                rows.remove(path);
+            }
+            if let Some(path) = action["add"]["path"].as_str() {
+                let stats = action["add"]["stats"].as_str().unwrap_or_default();
+                let stats: Value = serde_json::from_str(stats).unwrap_or_default();
+                rows.insert(path.to_owned(), stats["numRecords"].as_u64().unwrap_or_default());
+            }
+        }
+    }
+    rows.values().sum()
 }
 
 /// Waits for a batch of an operation that has something of a table.
