@@ -19,6 +19,7 @@ mod issuing;
 mod jwks;
 mod misfits;
 mod notes;
+mod old_clients;
 mod openapi;
 mod overload;
 mod own_addresses;
