@@ -25,6 +25,7 @@ impl<T> WorkAnswer<T> {
     /// Leaves the answer. Of several the first counts.
     pub(crate) fn give(&self, answer: T) {
         let mut state = self.lock();
+        // Whoever waits may have taken the first already, and must not find another one.
         if state.answer.is_none() {
             state.answer = Some(answer);
         }
@@ -42,6 +43,7 @@ impl<T> WorkAnswer<T> {
             match state.answer.take() {
                 Some(answer) => Poll::Ready(answer),
                 None => {
+                    // Under the same lock as the look at the answer: one that came between the two would wake nobody.
                     state.waker = Some(context.waker().clone());
                     Poll::Pending
                 }

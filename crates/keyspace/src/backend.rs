@@ -75,6 +75,7 @@ impl Backend {
     /// Writes to the file. What the engine writes for one transaction would pile up in the system until its end, and a sync of the log,
     /// for which commits wait, would then wait for all of it: so it goes to the disk a little at a time.
     fn write_to_file(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        // Counted only when it was written: what failed is not held back.
         self.file.write_at(offset, data)?;
         let held_back = self.held_back.fetch_add(data.len() as u64, Ordering::Relaxed) + data.len() as u64;
         if held_back < HELD_BACK_BYTES_MAX {
@@ -93,8 +94,10 @@ impl Backend {
             let mut state = failure.lock();
             state.reason.get_or_insert(Arc::new(error));
             state.len = state.len.max(len);
+            // After the reason and the length are there: whoever sees that it happened asks for both.
             failure.happened.store(true, Ordering::Release);
         }
+        // Also the write that failed: the engine takes it for done and reads it again.
         instead(&mut failure.lock());
         Ok(())
     }
@@ -110,6 +113,7 @@ impl StorageBackend for Backend {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if !self.failure.happened.load(Ordering::Acquire) {
+            // Without a lock as long as nothing failed, since every read of the space comes through here.
             return self.file.read_at(offset, out);
         }
         out.fill(0);
@@ -118,6 +122,7 @@ impl StorageBackend for Backend {
         if let Some(out) = out.get_mut(..in_file).filter(|out| !out.is_empty()) {
             self.file.read_at(offset, out)?;
         }
+        // In the order in which they were written: the later of two over one place counts.
         for (at, bytes) in &self.failure.lock().writes {
             lay_over(out, offset, bytes, *at);
         }
@@ -128,6 +133,7 @@ impl StorageBackend for Backend {
         let on_file = || {
             let grows = self.file.len()? < len;
             if !grows {
+                // Before the file is cut: whoever checks its length meanwhile must not take it for cut short by others.
                 self.failure.bytes_min.store(len, Ordering::Release);
                 self.failure.cuts.fetch_add(1, Ordering::AcqRel);
                 return self.file.set_len(len);
@@ -135,6 +141,7 @@ impl StorageBackend for Backend {
             self.file.set_len(len)?;
             // The engine writes that the file has grown, and stops when it finds that it has not.
             self.file.sync(SyncPoint::BaseGrown)?;
+            // After it has grown, and durably: nothing may be said to be there that a loss of power could take.
             self.failure.bytes_min.store(len, Ordering::Release);
             Ok(())
         };

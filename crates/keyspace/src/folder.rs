@@ -23,6 +23,7 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         create_folders(path)?;
         let lock = private().create(true).truncate(false).open(path.join(LOCK_FILE))?;
+        // Not waited for: two processes that take turns would each write over what the other has shown.
         lock_now(&lock)?;
         let folder = Self {
             path: path.to_owned(),
@@ -59,6 +60,7 @@ impl Disk for Folder {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        // The path may lead to another folder by now, in which there is a space of somebody else.
         self.check_still_ours()?;
         fs::rename(self.path.join(from), self.path.join(to))
     }
@@ -161,6 +163,7 @@ fn create_folders(path: &Path) -> io::Result<()> {
     builder.create(path)?;
     for folder in missing {
         if let Some(above) = folder.canonicalize()?.parent() {
+            // Each in the one above: a folder whose entry is lost takes everything in it along.
             sync_folder(above)?;
         }
     }
@@ -197,6 +200,7 @@ pub(crate) fn read_exact_at(file: &File, mut offset: u64, mut into: &mut [u8]) -
 pub(crate) fn lock_now(file: &File) -> io::Result<()> {
     match file.try_lock() {
         Ok(()) => Ok(()),
+        // Told apart from other failures, since it means another process and not a broken disk.
         Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
         Err(TryLockError::Error(error)) => Err(error),
     }
