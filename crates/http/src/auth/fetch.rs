@@ -127,6 +127,7 @@ impl Fetcher {
     /// The document at an address.
     pub(super) async fn fetch(&self, address: &Uri) -> Result<String, FetchError> {
         // What was found by TLS must not lead to what is not.
+        // A description that was found by TLS may name an address without it.
         if !is_encrypted(address)? && self.tls.is_some() {
             return Err(FetchError::Untrusted);
         }
@@ -201,9 +202,11 @@ async fn ask_on(
         .body(Body::empty())
         .map_err(|error| FetchError::NoAddress(error.to_string()))?;
     let answer = sender.send_request(request).await.map_err(failed)?;
+    // Also no redirection: it would lead to an address that nobody has trusted.
     if answer.status() != StatusCode::OK {
         return Err(FetchError::Status(answer.status()));
     }
+    // Bounded, whoever answers.
     let bytes = axum::body::to_bytes(Body::new(answer.into_body()), DOCUMENT_BYTES_MAX).await;
     let bytes = bytes.map_err(|_| FetchError::TooLong)?;
     String::from_utf8(bytes.into()).map_err(|_| FetchError::NoText)
