@@ -251,7 +251,6 @@ impl Followers {
             to_seconds: now,
         };
         // One that was found again before anything was noted is the same.
-        // Found again before anything was noted since, or no more of them are kept: then the last becomes longer.
         let is_same = |last: &&mut Gap| last.to_seconds == gap.from_seconds || before.gaps.len() >= GAPS_MAX;
         match gaps.last_mut().filter(is_same) {
             Some(last) => last.to_seconds = now,
@@ -292,7 +291,6 @@ impl Followers {
                 return Err(unknown(name));
             }
             // Without a position, so that whoever still follows under the name is told at its next note.
-            // The row stays without a position, and its turn is raised: who still follows fails at the next note.
             if let Some(there) = &there {
                 match self.put(name, turn, None, there.at_seconds).await {
                     Err(FollowError::Overtaken) => continue,

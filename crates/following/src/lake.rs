@@ -34,7 +34,6 @@ pub(crate) async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place:
                 HEAD_PAUSE_SHARED
             }
             // Another process brings them there; what it did is read anew.
-            // No failure: what the other process wrote is read anew at the next step.
             Err(error) if error.is_overtaken() => LEASE_PAUSE,
             Err(error) => {
                 if failures == 0 {

@@ -1,3 +1,8 @@
+//! How whoever hands in a work hears what became of it.
+//!
+//! **Invariant: everybody is answered.** A promise that is dropped, be it by a panic or by a queue that is closed, answers that the work
+//! was abandoned.
+
 use crate::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};

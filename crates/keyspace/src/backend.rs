@@ -1,3 +1,5 @@
+//! The file of a base, beneath the engine that keeps rows in it.
+
 use crate::disk::{DiskFile, SyncPoint};
 use crate::limits::HELD_BACK_BYTES_MAX;
 use redb::StorageBackend;
@@ -75,7 +77,6 @@ impl Backend {
     /// Writes to the file. What the engine writes for one transaction would pile up in the system until its end, and a sync of the log,
     /// for which commits wait, would then wait for all of it: so it goes to the disk a little at a time.
     fn write_to_file(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        // Counted only when it was written: what failed is not held back.
         self.file.write_at(offset, data)?;
         let held_back = self.held_back.fetch_add(data.len() as u64, Ordering::Relaxed) + data.len() as u64;
         if held_back < HELD_BACK_BYTES_MAX {

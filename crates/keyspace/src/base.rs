@@ -199,7 +199,6 @@ impl BaseEngine {
         });
         let database = opened.ok_or_else(|| Error::damaged(format!("`{}` cannot be read", base_name(generation))))?;
         // A write that failed is not said by the engine, which saw none fail.
-        // Before what the engine says, which took its writes for done.
         if let Some(reason) = failure.reason() {
             return Err(cannot_write(generation, &reason));
         }

@@ -1,3 +1,5 @@
+//! What a work sees and changes before its group is durable.
+
 use crate::bytes::Value;
 use crate::layers::{Known, Layers, WorkChanges};
 use crate::limits::{COMMIT_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};

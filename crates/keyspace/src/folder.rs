@@ -1,3 +1,8 @@
+//! A folder of the file system as the disk of a space, for one process at a time.
+//!
+//! **Invariant: nothing is written through a path that may lead elsewhere.** A folder can be renamed and another put in its place while it
+//! is open. So each file is locked by itself, and before a file is opened, renamed or removed the lock file is looked at again.
+
 use crate::disk::{Disk, DiskFile, FileIdentity, SyncPoint};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;

@@ -1,3 +1,8 @@
+//! One state of a space: layers of changes over the base.
+//!
+//! **Invariant: at most one layer is frozen, and it lies over a base.** Whoever freezes another waits until the first is in the base: what
+//! would take its place had not been written yet, and the log that has it goes with the next checkpoint.
+
 use crate::Result;
 use crate::base::Base;
 use crate::bytes::Value;

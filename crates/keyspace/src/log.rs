@@ -149,7 +149,7 @@ impl Log {
             bytes,
             self.frame.first,
             self.frame.commits,
-            // Of the body apart from the head, so that a torn body is found before its length is trusted.
+            // Of the body by itself: the head has a sum of its own, so that the length is known to be right before the body is.
             frame_checksum(self.salt, body),
         ));
         if let Err(error) = self.file.write_at(self.end, &self.frame.bytes) {

@@ -1,3 +1,8 @@
+//! Rows of a state in the order of their keys, merged from its layers.
+//!
+//! **Invariant: of a key the newest layer decides.** Whoever takes a row takes it from all layers beneath, too: an older value, or a row
+//! that was deleted since, would otherwise come after it as a row of its own.
+
 use crate::base::BaseRange;
 use crate::bytes::{Key, Value};
 use crate::layers::Known;

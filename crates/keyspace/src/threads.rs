@@ -1,3 +1,5 @@
+//! The threads of a space in a folder: one that writes the log, and one that writes the base.
+
 use crate::checkpoint;
 use crate::log::Log;
 use crate::shared::{Durable, Shared};

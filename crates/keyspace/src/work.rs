@@ -1,3 +1,5 @@
+//! What a caller hands in: a function over a draft, and the duty to answer it.
+
 use crate::answer::{Promise, WorkAnswer};
 use crate::draft::Draft;
 use crate::{Error, Result};

@@ -165,7 +165,6 @@ impl Lake {
         let path = format!("{table}/{name}");
         let is_new = self.files.put_new(&path, &bytes).map_err(LakeError::file(&path))?;
         // What was put again because no answer came is there already, and ours.
-        // The same bytes are our own, put by a call whose answer was lost.
         if !is_new && self.files.get(&path).map_err(LakeError::file(&path))?.as_deref() != Some(&bytes[..]) {
             return Err(LakeError::unreadable(&path, "a drawn name is taken"));
         }

@@ -331,7 +331,6 @@ impl Lake {
             .max(usize::try_from(there).unwrap_or(usize::MAX));
         let bits = match tables.has_other_keys() {
             // What a row was may lie under a key of another group.
-            // All at once, for a row may lie under a key of another group; beyond this it does not fit into memory.
             true if count <= REKEYED_ROWS_MAX => 0,
             true => {
                 return Err(LakeError::Refused(format!(

@@ -130,7 +130,6 @@ pub(crate) fn row_steps(
         Step::Delete { item } | Step::Check { item } => item == own,
     };
     // What is beside a row changes only where the row is there, too.
-    // In the transaction of its row: a guard must not move for a row that has changed meanwhile.
     if !steps.is_empty() && !steps.iter().any(touches_own) {
         steps.push(Step::Check { item: own.clone() });
     }

@@ -158,8 +158,6 @@ impl<'a> Reading<'a> {
             let Some((branch, stream)) = self.next(&branches)? else {
                 break;
             };
-            // Taken before it is looked at: the position moves past a row that is dropped, or the next page would look at it
-            // again.
             let Some(row) = take(&mut branches, branch, stream) else {
                 break;
             };

@@ -376,7 +376,7 @@ fn ranged(
             exact: true,
         }));
     };
-    // What stands behind the part decides where its values end: `a#` comes before `ab#`, though `a` comes before `ab`.
+    // What stands behind the part belongs to the end of a range: every key of `a` begins with `a#`, and goes on.
     let follower = match parts.get(position + 1) {
         Some(Part::Text(text)) => text.clone(),
         _ => String::new(),

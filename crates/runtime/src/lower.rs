@@ -339,7 +339,7 @@ impl<'a> Lowering<'a> {
         if projected.is_some_and(|projected| !projected.contains(&ttl.as_str())) || self.keys.contains(&ttl.as_str()) {
             return None;
         }
-        // Rounded down and compared by `greater`: a row is there until its second is over, here and in the process alike.
+        // Rounded down: a row has ended when the second that it names begins, here and in the process alike.
         let now = singlet_item::Number::from(self.scope.now.div_euclid(1_000));
         let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, Value::N(now));
         Some(Condition::not_exists(Path::attribute(ttl)).or(later))

@@ -160,7 +160,6 @@ impl SearchFollower {
         }
         if opened.pending == 0 && (is_quiet || at_head) {
             // Not before: what an earlier process left may be far behind.
-            // Shown at the head and not before: what an earlier process left may be far behind.
             if !self.served.is_shown() {
                 self.show(&opened);
             }

@@ -197,7 +197,7 @@ impl Catalogue {
 
     /// Says that a commit changes a table, before it does.
     pub(crate) fn changes_with(&self, draft: &Draft<'_>) {
-        // Works of one group share nothing else, and a number that went back would hide a change.
+        // Never back: a lower number would hide a change from the views in between.
         self.changed_by.fetch_max(draft.number(), Ordering::Release);
     }
 

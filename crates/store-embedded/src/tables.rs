@@ -188,7 +188,6 @@ fn change_stream(draft: &Draft<'_>, table: &mut Table, view: Option<StreamView>)
         }
         (None, None) => return Err(words::invalid_request("Table has no stream to disable")),
         // What was before is another stream.
-        // A position of the stream before must not be one of this.
         (None, Some(_)) => table.stream_since = draft.number(),
         (Some(_), None) => {}
     }

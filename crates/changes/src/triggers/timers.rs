@@ -199,7 +199,6 @@ impl Timers {
             let turn = there.as_ref().map(turn_of).transpose()?;
             row.insert(MINUTE.to_owned(), number_value(this_minute));
             // Where another process was faster, it has noted the same.
-            // Whether it was this one or another makes no difference.
             self.followers.put_item(row, turn).await?;
         }
         *lock(&self.read) = Some(this_minute);
@@ -243,7 +242,6 @@ impl Timers {
         for item in &page.items {
             let timer = self.timer_in(item);
             // They come in the order of their instants.
-            // In order, so that all behind it are later still.
             if timer.as_ref().is_some_and(|timer| timer.at > now) {
                 return Ok((due, None));
             }

@@ -127,7 +127,6 @@ impl Fetcher {
     /// The document at an address.
     pub(super) async fn fetch(&self, address: &Uri) -> Result<String, FetchError> {
         // What was found by TLS must not lead to what is not.
-        // A description that was found by TLS may name an address without it.
         if !is_encrypted(address)? && self.tls.is_some() {
             return Err(FetchError::Untrusted);
         }

@@ -70,7 +70,6 @@ impl Bridge {
             if behind.is_empty() {
                 match followers.all_to_head(&may_miss, (self.clock)().div_euclid(1_000)).await {
                     // One of them has noted something meanwhile.
-                    // Somebody noted something meanwhile, so that the position which was looked at is not theirs any more.
                     Err(FollowError::Overtaken) => {}
                     moved => return Ok(moved?),
                 }
@@ -119,7 +118,6 @@ impl Bridge {
         let engine = Arc::new(self.old.on_store(store));
         match self.follow_until(&engine, until).await {
             // Another process does the same, or nothing is to run by itself.
-            // Done by another process, which is as good.
             Err(FollowError::Overtaken | FollowError::Held(_)) => Ok(()),
             Err(FollowError::Store(error)) if error.is_condition_failed() => Ok(()),
             followed => Ok(followed?),

@@ -135,7 +135,6 @@ impl Pass<'_> {
         let (twins, keeping) = match (own.entity_of(item).is_some(), own.is_row_of_other(item)) {
             (true, _) => (own, keeping),
             // A row that only the other model has is copied before its own goes.
-            // Back, before what the other one has goes: else a row that was made over there would be lost.
             (false, true) if keeping == Keeping::OwnAlone => (back, Keeping::Both),
             _ => return Ok(Ok(Settled::Same)),
         };

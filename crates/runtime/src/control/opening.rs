@@ -130,7 +130,7 @@ impl Engine {
             }
         } else {
             let live = self.store().describe_table(&spec.name).await?;
-            // Before anybody's rows are looked at: on another key they would be read wrongly.
+            // Before any row is looked at: on another key all of them would be read wrongly.
             let found = table_differences(&spec, &live.spec);
             if !found.is_empty() {
                 return Err(OpenError::Table(found));
@@ -236,7 +236,7 @@ impl Engine {
                 .await?
             {
                 if let Some((there, control)) = &found {
-                    // After the row is written: killed before it, what is left over is found by nobody.
+                    // After the row is written: what is left over where a process is killed here is found by nobody.
                     self.forget(there, control, &place, &faces).await?;
                 }
                 return Ok(state);
@@ -267,7 +267,7 @@ impl Engine {
             there.delete_control(self.store()).await?;
             there.delete_processes(self.store()).await?;
         }
-        // Only those that the row no longer names: another process may be reading them.
+        // Only those that the row no longer names: whoever reads the row reads the others too.
         for hash in control.faces.iter().filter(|hash| has_moved || !faces.contains(hash)) {
             there.delete_face(self.store(), hash).await?;
         }

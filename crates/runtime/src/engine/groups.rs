@@ -177,7 +177,7 @@ async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<WholeRows>
     let [first, _, ..] = readings else {
         return Ok(None);
     };
-    // A search has no key, though its plan may have a query that is one.
+    // A search has no key: its rows come from an index.
     if first.plan.search.is_some() {
         return Ok(None);
     }

@@ -21,7 +21,7 @@ impl Engine {
             return None;
         }
         let prepared = self.reads.get(name)?;
-        // A cursor has to be opened and is refused here or there, which the long way does.
+        // A cursor has to be opened, which the long way does.
         if !is_of_one_row(&prepared.forward.read) || request.cursor.is_some() {
             return None;
         }

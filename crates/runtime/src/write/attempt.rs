@@ -122,7 +122,6 @@ impl<'a> Attempt<'a> {
             Box::pin(self.bind(bound)).await?;
         }
         // A change is nobody's request.
-        // What runs after a change has no caller whom `allow` could be about.
         if operation.change.is_none() {
             for clause in &operation.plan.allow {
                 self.allow(clause).await?;

@@ -193,7 +193,7 @@ impl<'o> Bulk<'o> {
     async fn steps(&mut self, operation: &WriteOperation<'_>) -> Result<(), RuntimeError> {
         let steps = operation.write.steps.iter().zip(&operation.plan.steps);
         for (at, (step, plan)) in steps.enumerate() {
-            // Steps that were done are passed over, by their number: the model must not be another one by now.
+            // Steps that were done are passed over, by their number.
             if (at as u64) < self.progress.step {
                 continue;
             }

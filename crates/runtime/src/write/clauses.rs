@@ -182,7 +182,6 @@ impl<'a> Attempt<'a> {
             return None;
         }
         // It may fail only because a row has changed since it was read: then all is evaluated anew.
-        // Asked after the failure was found: a failure on a row that has changed since it was read is nobody's.
         match self.failing(|known| known == ORDER_PIN).await {
             Ok(changed) if changed.is_empty() => {}
             Ok(_) => return Some(AttemptStop::Again),

@@ -68,7 +68,6 @@ impl Looking<'_, '_> {
     fn looked(&self, at: usize, look: Look<'_>) {
         let field = match look {
             // Whether a row that was read is there is pinned in any case.
-            // Whether it is there is pinned with every row that was read.
             Look::Presence => return,
             Look::Field(name) => Some(name.to_owned()),
             Look::Whole => None,
@@ -131,7 +130,6 @@ impl Environment for Looking<'_, '_> {
                 Look::Field(field) => touched.known().contains_key(field),
                 Look::Whole => false,
             };
-            // What it becomes is known, though what it was is not.
             if !touched.is_read() && touched.after.is_none() && !by_key {
                 return Err(self.want(WantedRow::Touched(at)));
             }

@@ -260,7 +260,8 @@ impl<'a> Attempt<'a> {
         };
         let Some(at) = at else { return Ok(None) };
         self.note_planned(at, &plan.own.used)?;
-        // The plan says whether what the row was is needed; a bulk write and versions need it in any case.
+        // The plan says whether what the row was is needed; versions, and what an earlier attempt asked for, are read in any
+        // case.
         if read || plan.own.is_read() || self.must_read(at)? {
             Box::pin(self.read(at)).await?;
         }

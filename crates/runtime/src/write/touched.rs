@@ -267,7 +267,6 @@ impl<'a> Touched<'a> {
                 .and_then(|source| self.entity.name_in_item(source));
             let Some(name) = name else { continue };
             // An item with another key is another item: its key needs no pin.
-            // Another key is another item, so that this one would not be found.
             if !self.key.contains_key(name) {
                 pins.push(RowCheck::pin(same(item, name)));
             }
@@ -311,7 +310,7 @@ pub(super) fn absent_item(model: &Model) -> Condition {
 pub(super) fn present_now(model: &Model, entity: &Entity, now: i64) -> Condition {
     match ttl_of(model, entity) {
         Some(ttl) => {
-            // As readers see it: the second in which it ends is still its own.
+            // As readers see it: a row has ended when the second that it names begins.
             let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, seconds(now));
             present_item(model).and(Condition::not_exists(Path::attribute(ttl)).or(later))
         }
