@@ -107,6 +107,7 @@ impl OpenFile {
         let path = folder.join(file.name().unwrap_or_default());
         let failed = |error| ArchiveError::io(&path, error);
         let mut opened = File::open(&path).map_err(failed)?;
+        // Of the file that is then read, and not of its name: another may take its place meanwhile.
         let own = Sum::of_rest(&mut opened).map_err(failed)?.text();
         if own != file.md5_checksum {
             return Err(ArchiveError::new(
@@ -135,6 +136,7 @@ impl OpenFile {
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
+            // One byte more than a line may have: that it is too long is seen without holding it.
             let read = (&mut self.lines).take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut bytes);
             let wrong = |line: u64, problem| ArchiveError::at_line(&self.path, line, problem);
             let read = read.map_err(|error| wrong(self.line + 1, ArchiveProblem::Compressed(error)))?;

@@ -206,6 +206,7 @@ impl ArchiveWriter {
         let failed = |error| ArchiveError::io(&path, error);
         let (written, sum) = to.finish().map_err(failed)?.finish();
         let file = written.into_inner().map_err(|error| failed(error.into_error()))?;
+        // Before a manifest names it.
         file.sync_all().map_err(failed)?;
         self.files.push(DataFile {
             item_count: items,

@@ -170,6 +170,7 @@ pub async fn audit_table(
         return Err(AuditError::Progress(why));
     }
     let progress = before.unwrap_or_else(|| AuditProgress::begin(named, options.segments, options.shown_max));
+    // As many as it was begun with: another number would cut the table at other places.
     let segments = progress.segments.len();
     let run = Run {
         auditor: Auditor::new(engine).await?,
@@ -230,6 +231,7 @@ impl Run<'_> {
             let looked = self.auditor.look_at(page.items, (self.clock)()).await?;
             units += read_units(looked.consumed.total_units());
             self.pacer.note_taken(units);
+            // Before the page counts as looked at: killed in between, it is looked at again, and what was mended is found sound.
             let mended = self.mend_page(&looked).await?;
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             self.add_page(&mut state.progress.report, &looked, mended, units);
@@ -306,6 +308,7 @@ impl Run<'_> {
             if self.options.repair == RepairMode::Show || !plan.changes_something() {
                 return Ok(ended);
             }
+            // Before anything is changed: what cannot be kept is not changed.
             self.keeper.keep_images(&plan.changes).map_err(AuditError::Keep)?;
             if self.auditor.mend_findings(&plan).await? {
                 return Ok(ended);

@@ -73,10 +73,12 @@ impl ChangeId {
     /// The id of a record. The key is hashed, so that an id has a bounded length and stands anywhere.
     pub(crate) fn of_record(sequence: &str, key: &Item) -> Self {
         let mut text = Vec::new();
+        // Of all key attributes by name: equal keys must have equal ids at every delivery, whatever made them.
         json_text::write_object(&mut text, key.iter().map(|(name, value)| (name.as_str(), value)));
         let mut id = String::with_capacity(sequence.len() + 1 + 2 * KEY_HASH_BYTES);
         id.push_str(sequence);
         id.push('-');
+        // Bounded, since an id stands in keys of the table.
         for byte in Sha256::digest(&text).iter().take(KEY_HASH_BYTES) {
             let digits = [byte >> 4, byte & 0xf];
             id.extend(
@@ -95,6 +97,7 @@ impl ChangeId {
 
     /// What tells the item of the record from others: the hash of its key.
     pub(crate) fn item_mark(&self) -> &str {
+        // The hash and not the number: it is the same for all changes of one item.
         self.0.split('-').nth(1).unwrap_or(&self.0)
     }
 
@@ -142,6 +145,7 @@ impl Change {
         let mut names: Vec<&str> = before.keys().chain(after.keys()).map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
+        // What is absent on one side differs too.
         names.retain(|name| before.get(*name) != after.get(*name));
         names
     }

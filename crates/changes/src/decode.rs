@@ -103,9 +103,11 @@ impl ChangeDecoder {
     ///
     /// Where the source fails.
     pub async fn decode_change(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {
+        // Before anything is decoded: none of these is a change of a row, whatever its images hold.
         if self.is_mark_of_end(&record) || is_of_migration(&record) || self.is_of_other_model(&record) {
             return Ok(Decoded::Nothing);
         }
+        // What the item is now says what it is of; the key alone where the stream carries no image.
         let told = record.new.as_ref().or(record.old.as_ref()).unwrap_or(&record.key);
         let entity = match self.kind_of(told) {
             ItemKind::Row(entity) => entity,
@@ -142,6 +144,7 @@ impl ChangeDecoder {
     }
 
     fn kind_of(&self, item: &Item) -> ItemKind<'_> {
+        // Before entities are asked: a row that Singlet keeps must never be taken for one of the model.
         if is_of_singlet(&self.model, item) || self.has_kept_key(item) {
             return ItemKind::Kept;
         }
@@ -165,6 +168,7 @@ impl ChangeDecoder {
     /// Whether an item has a key that only Singlet makes. It is asked where the item does not say its kind: a stream may carry
     /// keys alone, and a table may have no type attribute.
     fn has_kept_key(&self, item: &Item) -> bool {
+        // Only where the item does not say its kind, for a row of the model may have a key that begins so.
         let says_kind = |name: &String| item.contains_key(name);
         if self.model.table.type_attribute.as_ref().is_some_and(says_kind) {
             return false;
@@ -180,6 +184,7 @@ impl ChangeDecoder {
 
     /// An item that is no row now may have been one: then that row has ended.
     fn end_of_another(&self, record: StreamRecord, otherwise: Decoded) -> Decoded {
+        // Something stands there now: a record without a new image says itself that the row has ended.
         let (Some(old), Some(_)) = (&record.old, &record.new) else {
             return otherwise;
         };
@@ -208,6 +213,7 @@ impl ChangeDecoder {
                 ItemKind::Row(was) => Some(was),
                 ItemKind::Kept | ItemKind::Unknown => None,
             };
+            // Both: a row that was given more time is the same row, and one that has ended twice is not new.
             let replaced = self.has_expired(before, record) && !self.has_expired(after, record);
             if was.is_none_or(|was| was.id != entity.id || replaced) {
                 if let Some(was) = was {
@@ -216,10 +222,12 @@ impl ChangeDecoder {
                 old = None;
             }
         }
+        // Without images of before nothing is known of it, so that what the store says counts.
         let was_there = record.event != StreamEvent::Insert && (old.is_some() || record.old.is_none());
         let before = old.map(|item| fitting_row(entity, item)).transpose()?;
         let after = record.new.as_ref().map(|item| fitting_row(entity, item)).transpose()?;
         // What a bridge notes in a row, and what only another model has of it, changes nothing.
+        // Only what is noted of a bridge or an index: an update that changes nothing is told otherwise, as the store tells it.
         if before.is_some() && before == after && (is_of_bridge(record) || self.is_of_index_fill(record)) {
             return Ok(changes);
         }
@@ -229,6 +237,7 @@ impl ChangeDecoder {
             _ => ChangeKind::Created,
         };
         let key = match after.as_ref().or(before.as_ref()) {
+            // From the row where there is one: a key may fold or round what it is made of.
             Some(row) => self.row_identity(entity, row),
             None => self.identity_of_key(entity, &record.key)?,
         };
@@ -256,6 +265,7 @@ impl ChangeDecoder {
         };
         let names = old.keys().chain(new.keys());
         let mut changed = names.filter(|name| old.get(*name) != new.get(*name));
+        // One other attribute is enough for a change.
         changed.all(is_index_key)
     }
 
@@ -304,6 +314,7 @@ impl ChangeDecoder {
             item.as_ref()
                 .is_some_and(|item| row::is_marked_ended(&self.model, item))
         };
+        // The mark itself is no change; what comes after it is.
         record.event == StreamEvent::Modify && is_marked(&record.new) && !is_marked(&record.old)
     }
 
@@ -339,6 +350,7 @@ impl ChangeDecoder {
         let decoded = entity.key.iter().find_map(|choice| {
             let mut found = Attributes::new();
             for template in &choice.keys {
+                // All templates of a choice, for one alone may fit by chance.
                 found.extend(template.template.decode_key(key.get(&template.attribute)?).ok()?);
             }
             Some(found)
@@ -366,6 +378,7 @@ fn has_key_of(entity: &Entity, key: &Item) -> bool {
         choice.keys.iter().all(|template| {
             let value = key.get(&template.attribute);
             value.is_some_and(|value| match template.template.decode_key(value) {
+                // It could be of the entity, which is enough: to leave out a change of a row would lose it.
                 Ok(_) | Err(DecodeError::Ambiguous { .. }) => true,
                 Err(_) => false,
             })
@@ -377,6 +390,7 @@ fn has_key_of(entity: &Entity, key: &Item) -> bool {
 /// What wrote the item in place of a write. Later writes leave the mark as it is, so that only a new one says something.
 pub(crate) fn made_by(record: &StreamRecord) -> Option<String> {
     let mark = |item: &Option<Item>| item.as_ref().and_then(|item| item.get(BY)).cloned();
+    // A mark that was there before is of an earlier writing: later writes leave it as it is.
     let new = mark(&record.new).filter(|new| Some(new) != mark(&record.old).as_ref())?;
     new.as_str().map(str::to_owned)
 }
@@ -390,6 +404,7 @@ pub(crate) fn fitting_row(entity: &Entity, item: &Item) -> std::result::Result<A
                 let fitting = values::as_stored(value, &attribute.ty);
                 fitting.map_err(|invalid| Unfit(format!("`{}`: {invalid}", attribute.name)))?;
             }
+            // A row that lacks what it must have is told as a misfit, for nobody could rely on it.
             None if !attribute.optional => return Err(Unfit(format!("`{}` is missing", attribute.name))),
             None => {}
         }

@@ -35,6 +35,7 @@ impl Follower {
         let noted = match followers.noted_of(name).await? {
             Some(noted) => noted,
             None => {
+                // Noted as a place: a follower that began at `Latest` each time would miss what happened while it was away.
                 let position = place_at(&followers, StreamPosition::Latest).await?;
                 followers.enter_follower(name, position, now).await?
             }
@@ -116,6 +117,7 @@ impl Follower {
     /// Where the store fails; the same page is then read again.
     pub async fn next_page(&mut self, now: i64) -> Result<ChangePage, FollowError> {
         let page = match self.reader.next_page().await {
+            // A gap is noted before anything is read behind it, so that it cannot be forgotten by a process that is killed.
             Err(error) if error.is_position_lost() => {
                 self.begin_again(now).await?;
                 self.reader.next_page().await?
@@ -142,9 +144,11 @@ impl Follower {
     /// Where another process follows under the same name and is further, or the store fails: then what was told comes again.
     pub async fn note_progress(&mut self, now: i64) -> Result<(), FollowError> {
         let is_idle = now.saturating_sub(self.noted.at_seconds) < IDLE_SECONDS_MAX;
+        // The note is on the stream that it follows: noting every page would never come to its head.
         if !self.has_told && is_idle {
             return Ok(());
         }
+        // After all that was told: what was told and not done must not be passed.
         let position = self.reader.position().clone();
         self.noted = self
             .followers
@@ -174,12 +178,15 @@ impl Follower {
         }
         let position = self.reader.position().clone();
         let (put, noted) = self.followers.note_write(&self.name, &self.noted, &position, now)?;
+        // The note first: by its place in the answer it is known which condition failed.
         let mut actions = vec![TransactWrite::Put(put)];
         actions.extend(writes);
+        // The condition on the note does what a token would: a second sending finds the turn raised.
         let request = TransactWriteRequest { actions, token: None };
         self.noted = match store.transact_write(&request).await {
             Ok(_) => noted,
             Err(error) if is_overtaken(&error) => {
+                // Refused, because it was done already: the note there is this one, and only its answer was lost.
                 self.followers.noted_alike(&self.name, &self.noted, &position).await?
             }
             Err(error) => return Err(error.into()),
@@ -199,6 +206,7 @@ fn is_overtaken(error: &StoreError) -> bool {
 
 fn reader_at(followers: &Followers, position: StreamPosition) -> ChangeReader {
     let (model, source) = (Arc::clone(followers.model()), Arc::clone(followers.source()));
+    // On DynamoDB a stream begins in the middle of shards, with hours of what was before.
     ChangeReader::new(model, source, position).without_earlier()
 }
 

@@ -197,6 +197,7 @@ impl Followers {
         })
         .await?;
         let (there, turn) = self.noted_and_turn(name).await?;
+        // Read anew: another process may have entered the name since it was looked for.
         if there.is_some() {
             return Err(FollowError::Overtaken);
         }
@@ -231,6 +232,7 @@ impl Followers {
     ) -> Result<Noted, FollowError> {
         let there = self.noted_of(name).await?;
         there
+            // All three: a note of another process at the same place is not this one's, and neither is an older one.
             .filter(|there| there.position == *position && there.run == self.run && there.turn > before.turn)
             .ok_or(FollowError::Overtaken)
     }
@@ -268,6 +270,7 @@ impl Followers {
             let kept = Some((&noted.position, &[][..]));
             match self.put(name, Some(noted.turn), kept, noted.at_seconds).await {
                 // It noted something meanwhile.
+                // Tried again with what was noted: only the gaps are to change.
                 Err(FollowError::Overtaken) => {}
                 put => return put.map(|_| noted.gaps.len()),
             }
@@ -322,6 +325,7 @@ impl Followers {
             getrandom::fill(&mut drawn).map_err(|error| FollowError::Refused(error.to_string()))?;
             row.insert(SECRET.to_owned(), Value::B(drawn));
             // Of two who draw one, both read what the first has put.
+            // Only where there is none: a second key would make all that was hashed before unknown.
             self.put_item(row, None).await?;
         }
         Err(FollowError::Overtaken)
@@ -373,6 +377,7 @@ impl Followers {
             let (before, turn) = self.names_and_turn().await?;
             let mut names = before.clone();
             change(&mut names)?;
+            // Not written where nothing changes: each write is on the stream that all of them follow.
             if names == before {
                 return Ok(());
             }
@@ -434,6 +439,7 @@ impl Followers {
         let Some((position, gaps)) = noted else {
             return Ok(item);
         };
+        // Only a place can be gone back to; `Start` and `Latest` mean something else each day.
         let StreamPosition::After(text) = position else {
             return Err(FollowError::Refused(
                 "a follower is at a place of the stream".to_owned(),
@@ -479,6 +485,7 @@ impl Followers {
 
     /// The write of a row over the one that was read, and its turn then.
     pub(crate) fn kept_put(&self, mut item: Item, before: Option<u64>) -> (KeptPut, u64) {
+        // Raised with every write of the row: of two who read the same, the condition lets one write.
         let turn = before.map_or(1, |before| before.saturating_add(1));
         item.insert(TURN.to_owned(), number_value(i64::try_from(turn).unwrap_or(i64::MAX)));
         let partition = self.model.table.key.first().map(|key| key.name.clone());

@@ -70,10 +70,12 @@ impl Followers {
             let position = noted.position.clone();
             let mut reader = ChangeReader::new(Arc::clone(self.model()), Arc::clone(self.source()), position);
             let mut has_missed = false;
+            // To the head before anything is moved: what lies before it must be known to tell nothing.
             while !reader.is_at_head() {
                 has_missed |= !reader.next_page().await?.told.is_empty();
             }
             match has_missed {
+                // Noted and not passed over in silence, though it may be missed.
                 true if may_miss(&name) => drop(self.note_gap(&name, &noted, reader.position(), now).await?),
                 true => return Err(FollowError::Overtaken),
                 false => drop(self.note_position(&name, &noted, reader.position(), now).await?),

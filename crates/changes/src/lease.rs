@@ -44,6 +44,7 @@ impl Lease {
     pub async fn hold_lease(&mut self, now: i64) -> Result<bool, FollowError> {
         if self
             .until
+            // A clock that was set back would otherwise hold it for as long as it was set back.
             .is_some_and(|until| until - now > RENEW_MILLIS && until - now <= LEASE_MILLIS)
         {
             return Ok(true);
@@ -76,10 +77,12 @@ impl Lease {
             self.until = None;
             return Ok(false);
         }
+        // On condition of what was read, so that of two who find it free one takes it.
         let turn = there.as_ref().map(turn_of).transpose()?;
         row.insert(HOLDER.to_owned(), Value::S(self.followers.run().to_owned()));
         row.insert(UNTIL.to_owned(), number_value(until));
         let is_ours = self.followers.put_item(row, turn).await?.is_some();
+        // Only once it is written: what this process believes is what the row says.
         self.until = is_ours.then_some(until);
         Ok(is_ours)
     }

@@ -126,7 +126,9 @@ impl ChangeReader {
             position: self.position.clone(),
             limit: self.page_records,
         };
+        // The position stays until all is told, so that a page that fails is read again whole.
         let records = self.source.read_records(&request).await?;
+        // At `Latest` the first page is always empty, which says nothing about the head.
         self.empty_pages = match records.records.is_empty() && request.position != StreamPosition::Latest {
             true => self.empty_pages.saturating_add(1),
             false => 0,
@@ -136,6 +138,7 @@ impl ChangeReader {
         let began_at = records.began_at_seconds.filter(|_| !self.tells_earlier);
         let since = began_at.map_or(i64::MIN, |began| began.saturating_sub(CLOCKS_DIFFER_SECONDS));
         for record in records.records {
+            // By time, since the numbers of shards say nothing about when the reading began.
             if record.at_seconds < since {
                 page.earlier += 1;
                 continue;
@@ -147,6 +150,7 @@ impl ChangeReader {
                 Decoded::Unknown => page.unknown += 1,
             }
         }
+        // After the whole page: a change that was not told must come again.
         self.position = records.next;
         self.newest_at = self.newest_at.max(newest);
         Ok(page)

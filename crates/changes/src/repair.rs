@@ -66,6 +66,7 @@ pub async fn repair_copies(
             let Some(entity) = entity.filter(|entity| entities.iter().any(|known| known.id == entity.id)) else {
                 continue;
             };
+            // What does not fit is told elsewhere, and a copy of it is worth nothing.
             let Ok(row) = fitting_row(entity, item) else { continue };
             repaired.rows += 1;
             for stale in engine.stale_copies(entity, &row, clock()).await? {
@@ -75,6 +76,7 @@ pub async fn repair_copies(
                     stale.write,
                     json_text::json_of(&Value::M(stale.source.clone()))
                 );
+                // By the source and the write: many rows hold copies of one source.
                 if !done.insert(mark) {
                     continue;
                 }
@@ -190,6 +192,7 @@ pub async fn ask_for_repair(followers: &Followers, entity: Option<&str>) -> Resu
             return Err(FollowError::Refused(message));
         }
         row.asked.push((id.clone(), entity.unwrap_or_default().to_owned()));
+        // On condition of what was read: another who asks at the same time must not be written over.
         if row.write(followers).await? {
             return Ok(id);
         }
@@ -220,9 +223,11 @@ pub async fn repair_as_asked(engine: &Arc<Engine>, clock: &(dyn Fn() -> i64 + Sy
     };
     let all = entities_with_kept_copies(engine.model());
     let entities: Vec<&Entity> = all.filter(|entity| of.is_empty() || entity.name == of).collect();
+    // Before it is noted as answered: killed here, it is asked for still, and mending twice does no harm.
     let repaired = repair_copies(engine, &entities, clock).await?;
     for _ in 0..ASK_TRIES_MAX {
         let mut row = RepairRow::read(&followers).await?;
+        // By its id, for others may have asked meanwhile.
         row.asked.retain(|(known, _)| *known != id);
         let over = row.answered.len().saturating_sub(ASKED_MAX - 1);
         row.answered.drain(..over);

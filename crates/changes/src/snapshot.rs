@@ -124,6 +124,7 @@ impl SnapshotReader {
 
     fn row_of(&self, item: Item, now_millis: i64) -> Option<SnapshotRow> {
         let entity = self.decoder.entity_of(&item)?;
+        // A row whose time has come is not there, whether or not the store has removed it.
         if row::has_expired(self.decoder.model(), &item, now_millis) {
             return None;
         }

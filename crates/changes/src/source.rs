@@ -51,6 +51,7 @@ impl KeptPut {
             None => Condition::not_exists(Path::attribute(&self.partition)),
             Some(turn) => {
                 let turn = Number::from(i64::try_from(turn).unwrap_or(i64::MAX));
+                // On the turn that was read and not on the content: content may come again, a turn does not.
                 Condition::equal(Path::attribute(TURN), Value::N(turn))
             }
         };
@@ -129,6 +130,7 @@ impl ChangeSource for Arc<dyn Store> {
 pub async fn scan_items_in(store: &dyn Store, request: &ScanItems) -> Result<ItemsBeside> {
     let request = ScanRequest {
         table: request.table.clone(),
+        // A row that an old copy lacks, and that no later change tells, would never be seen.
         consistent: true,
         limit: Some(request.limit),
         start: request.start.clone(),

@@ -92,6 +92,7 @@ impl Ticker {
             });
         }
         if !all.is_empty() {
+            // After all are entered: their clocks begin now, though nothing runs until the table is released.
             check_released(engine).await?;
         }
         Ok(all)
@@ -127,19 +128,23 @@ impl Ticker {
         let Some(tick) = self.schedule.last_tick(now, &self.zone) else {
             return Ok(None);
         };
+        // A bulk write that was begun is ended first: two of them at once would take turns at each other's rows.
         let begun = self.noted.begun.clone().filter(|begun| *begun != tick);
         if let Some(begun) = begun.filter(|begun| now.saturating_sub(begun.at) < KEPT_MILLIS) {
             self.run(&begun).await?;
             self.note(begun.at, None).await?;
         }
+        // Past, run or missed: a tick is never gone back to.
         if tick.at <= self.noted.passed {
             return Ok(None);
         }
         if self.is_bulk && self.noted.begun.as_ref() != Some(&tick) {
             let passed = self.noted.passed;
+            // Noted before it runs, so that a process that is killed knows what to go on with.
             self.note(passed, Some(tick.clone())).await?;
         }
         let end = self.run(&tick).await?;
+        // After the run: killed between the two, the record of the run says that it was done.
         self.note(tick.at, None).await?;
         Ok(Some(end))
     }
@@ -251,6 +256,7 @@ impl Ticker {
     /// Notes how far it is; where another process is further, that counts.
     async fn note(&mut self, passed: i64, begun: Option<Tick>) -> Result<(), FollowError> {
         self.noted = change_noted(&self.followers, &self.write, |there| {
+            // Never back, whatever an older process believes.
             if passed >= there.passed {
                 *there = NotedTicks {
                     passed,

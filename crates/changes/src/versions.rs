@@ -70,6 +70,7 @@ impl Search<'_> {
     /// A version was written.
     async fn begun(&self, after: Attributes) -> Result<Told> {
         let (_, history) = self.of;
+        // Written closed, as the past is loaded: it never was what its row is.
         if after.contains_key(&history.until) {
             return Ok(Ok(Vec::new()));
         }
@@ -79,6 +80,7 @@ impl Search<'_> {
         };
         // One that was closed earlier, or says that the row was deleted, is not what the row was.
         let mut before = before
+            // Closed by this very version: one that was closed earlier was the end of another life of the row.
             .filter(|before| before.get(&history.until) == after.get(&history.at) && !is_tombstone(history, before));
         if let Some(before) = &mut before {
             before.remove(&history.until);
@@ -104,6 +106,7 @@ impl Search<'_> {
                     Ok(next) => next,
                     Err(unfit) => return Ok(Err(unfit)),
                 };
+                // The version that closed it begins at the same instant; without one the row was deleted.
                 match next.is_some_and(|next| next.get(&history.at) == after.get(&history.until)) {
                     true => Vec::new(),
                     false => vec![self.change(ChangeKind::Deleted, Some(before), None, &after)],
@@ -153,6 +156,7 @@ impl Search<'_> {
         version: &Attributes,
         side: Side,
     ) -> Result<std::result::Result<Option<Attributes>, Unfit>> {
+        // Both directions: a key may hold the instant descending.
         for after in [side == Side::Later, side == Side::Earlier] {
             match self.first_version(version, after).await? {
                 Ok(Some(found)) if self.side_of(&found, version) == Some(side) => return Ok(Ok(Some(found))),
@@ -189,6 +193,7 @@ impl Search<'_> {
                     Ok(found) => found,
                     Err(unfit) => return Ok(Err(unfit)),
                 };
+                // Other rows may lie between, in the same collection.
                 if found.contains_key(&history.at) && self.decoder.row_identity(entity, &found) == identity {
                     return Ok(Ok(Some(found)));
                 }

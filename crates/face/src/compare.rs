@@ -49,6 +49,7 @@ pub fn face_differences(wrote: &Face, opens: &Face, company: Company) -> Vec<Dif
             .map(|known| (known.entity.clone(), known.part.clone()))
             .collect();
         let back = Reading::back(wrote, opens).found.into_iter();
+        // Said once: what hinders both ways is said of the way that comes first.
         found.extend(back.filter(|other| !known.contains(&(other.entity.clone(), other.part.clone()))));
     }
     found.sort();

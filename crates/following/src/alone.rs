@@ -48,13 +48,16 @@ pub async fn follow_alone(
     let observer: Arc<dyn TriggerObserver> = noticed.clone();
     let mut tickers = Ticker::start_all(&engine, &observer, now_millis()).await?;
     for ticker in &mut tickers {
+        // Once, without a lease: whoever asks for one round wants it to happen.
         ticker.run_due(now_millis()).await?;
     }
     let mut parked = tickers.iter().map(Ticker::parked_ticks).sum();
     if engine.model().followed_changes().next().is_some() {
         let mut follower = start_triggers(&engine, observer, company).await?;
         let begun = now_millis() / 1_000;
+        // Before the stream is read, as its own changes are then read with it.
         follower.fire_due(now_millis()).await?;
+        // Where others write all the time there is no head to come to.
         while !follower.is_at_head() && !follower.has_passed(begun + 1) {
             follower.follow_page(&now_millis).await?;
         }

@@ -55,11 +55,13 @@ async fn send_while_held(
             }
         }
     };
+    // Each webhook by itself: a receiver that takes its time holds up no other.
     let mut sending = Box::pin(try_join_all(engine.model().webhooks.iter().map(one)));
     loop {
         tokio::select! {
             ended = &mut sending => return ended.map(|_: Vec<()>| ()),
             () = tokio::time::sleep(LEASE_PAUSE) => {
+                // While receivers are waited for, or the lease would end in the middle of a slow answer.
                 if shared && !lease.hold_lease(now_millis()).await? {
                     return Ok(());
                 }

@@ -65,6 +65,7 @@ pub(crate) async fn pause_after(ended: Result<(), FollowError>, noticed: &Notice
         // Another process is further; where it goes on is read anew.
         Err(FollowError::Overtaken) => tokio::time::sleep(HEAD_PAUSE_SHARED).await,
         Err(error) => {
+            // Said once: a store that is away for an hour must not fill the log.
             if *failures == 0 {
                 tracing::warn!(system = noticed.system, %error, "cannot follow changes and timers for now");
             }

@@ -60,6 +60,7 @@ pub fn keep_what_is_needed(store: EmbeddedStore, service: Arc<Service>) -> Keepi
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot read how far followers have come: their changes are kept");
+                    // Without knowing who follows, everything that may be needed is kept.
                     store.keep_changes(for_anybody());
                 }
             }
@@ -113,6 +114,7 @@ async fn needed(
             let known = slowest
                 .entry(model.table.name.clone())
                 .or_insert_with(|| position.clone());
+            // The slowest of all models on the table: a change is kept until the last of them has passed it.
             if position < *known {
                 *known = position;
             }

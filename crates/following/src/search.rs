@@ -57,6 +57,7 @@ pub(crate) fn begin_search(
         return None;
     };
     let words = follower(engine, place, stream_late_millis(company));
+    // Before anything was followed: a search is then told to wait, and not that there is no index.
     engine.search_by(words.served_index());
     Some(words)
 }

@@ -98,6 +98,7 @@ pub async fn follow_service(
         search,
         running: BTreeMap::new(),
     };
+    // Before this returns, so that a request that comes now finds the index it must wait for.
     followed.take_up().await;
     let task = tokio::spawn(async move {
         loop {
@@ -130,6 +131,7 @@ impl FollowedService {
     /// Follows the systems as they are now: another model may have been taken up.
     async fn take_up(&mut self) {
         for system in self.service.systems() {
+            // The same engine and not an equal one: whatever was taken up anew is followed anew.
             let is_same = |engine: &Arc<Engine>| Arc::ptr_eq(engine, &system.engine);
             if self
                 .running
@@ -140,6 +142,7 @@ impl FollowedService {
             }
             if let Some(known) = self.running.remove(&system.prefix) {
                 let _ = known.ending.send(true);
+                // Waited for: two who follow one system under one name would overtake each other.
                 let _ = known.task.await;
             }
             let (ending, ended) = watch::channel(false);
@@ -206,6 +209,7 @@ pub(crate) async fn follow_system(followed: FollowedEngine, mut ended: watch::Re
     }
     let mut leases = (None, None, None, None);
     tokio::select! {
+        // What runs is dropped where it waits: nothing that was not noted counts as done.
         _ = ended.changed() => {}
         // A long run by the clock must not hold up what runs after changes, nor the other way round.
         _ = async {
@@ -221,6 +225,7 @@ pub(crate) async fn follow_system(followed: FollowedEngine, mut ended: watch::Re
         } => {}
     }
     for lease in [leases.0, leases.1, leases.2, leases.3].iter_mut().flatten() {
+        // At the end in any case, or another process would wait for the lease to run out.
         if let Err(error) = lease.give_back(now_millis()).await {
             tracing::debug!(%error, "the lease ends by itself");
         }

@@ -46,6 +46,7 @@ async fn tally_while_held(
     if shared && !lease.hold_lease(now_millis()).await? {
         return Ok(());
     }
+    // Only with the lease: building scans the whole table.
     let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now_millis()).await?;
     let mut looked = Instant::now();
     let look_pause = if shared {
@@ -54,6 +55,7 @@ async fn tally_while_held(
         FIGURES_PAUSE_ALONE
     };
     loop {
+        // Before each page: it saves work, and a page without it is refused by the position alone.
         if shared && !lease.hold_lease(now_millis()).await? {
             return Ok(());
         }

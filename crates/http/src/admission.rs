@@ -39,6 +39,7 @@ impl UsedShare {
     fn take(&self, more: usize, own: usize) -> bool {
         let taken = |now: usize| {
             let all = now.saturating_add(more);
+            // A request that alone is too large for the bound is let in where no other holds anything, or it never would be.
             (all <= self.most || now <= own).then_some(all)
         };
         self.now
@@ -130,6 +131,7 @@ impl RequestBytes {
         if more == 0 {
             return true;
         }
+        // Only what it does not have yet: a request asks for all that it holds, again and again.
         let has = self.admission.bytes.take(more, self.bytes.load(Ordering::Relaxed));
         if has {
             self.took(more);
@@ -167,6 +169,7 @@ const ROW_FACTOR: usize = 3;
 
 impl Memory for RequestBytes {
     fn hold(&self, bytes: usize) -> bool {
+        // Rows take more in memory than what was read of them.
         self.covers(bytes.saturating_mul(ROW_FACTOR))
     }
 

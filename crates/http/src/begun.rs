@@ -52,6 +52,7 @@ impl<T: Send + 'static> Future for BegunWork<T> {
 impl<T: Send + 'static> Drop for BegunWork<T> {
     fn drop(&mut self) {
         // Where nothing runs any more, this does not either.
+        // What is left of it, from where it stands: nothing of it is begun again.
         if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
             drop(self.tasks.spawn_on(work, &runtime));
         }

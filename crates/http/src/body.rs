@@ -47,8 +47,10 @@ impl Drop for UnreadBody {
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else {
             return;
         };
+        // A connection is only used again where what was announced can be read past.
         let fits = body.size_hint().lower() <= self.limits.body_bytes_max as u64;
         if fits
+            // Who waits to be told to send would be told so by this.
             && !self.waits
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -124,10 +126,12 @@ async fn read(headers: &HeaderMap, body: UnreadBody, limits: &Limits, held: &Req
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok());
     let announced: Option<u64> = announced.and_then(|text| text.parse().ok());
+    // Before a byte is read.
     if announced.is_some_and(|bytes| bytes > limits.body_bytes_max as u64) {
         return Err(too_large());
     }
     let announced = announced.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    // Held before it is read: bodies that come slowly hold memory all the while.
     held.cover_bytes(announced.saturating_mul(TEXT_FACTOR))?;
     let mut stream = body.taken().into_data_stream();
     let reading = async {
@@ -136,6 +140,7 @@ async fn read(headers: &HeaderMap, body: UnreadBody, limits: &Limits, held: &Req
             let more =
                 more.map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "incomplete_body", "the body broke off"))?;
             let length = bytes.len().saturating_add(more.len());
+            // What was announced may be less than what comes.
             if length > limits.body_bytes_max {
                 return Err(too_large());
             }
@@ -175,6 +180,7 @@ fn media_type(headers: &HeaderMap) -> Result<(), Problem> {
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     let essence = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    // A small body may be a large one when it is unpacked.
     let encoded = headers.contains_key(header::CONTENT_ENCODING);
     match essence.as_str() {
         "application/json" | "application/merge-patch+json" if !encoded => Ok(()),

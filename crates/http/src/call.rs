@@ -122,17 +122,20 @@ impl<'a> RequestCall<'a> {
         let redeemed = match self.redeemed(incoming, endpoints) {
             Ok(redeemed) => redeemed,
             Err(problem) => {
+                // A ticket that is refused counts too, or tickets could be tried without an end.
                 self.count(None, incoming.peer)?;
                 return Err(problem);
             }
         };
         let incoming = redeemed.as_ref().unwrap_or(incoming);
+        // From what the ticket held: a ticket admits nobody whom its credentials do not.
         let caller = system.authenticator.request_caller(&incoming.headers).await;
         // Counted before bad credentials are refused: whoever guesses them is slowed down by the rate of its address.
         self.count(caller.as_ref().ok(), incoming.peer)?;
         let query = QueryParameters::parse(incoming.query)?;
         let endpoint = query.choose_endpoint(endpoints)?;
         self.of.operation.clone_from(&endpoint.name);
+        // Refused only now: what was counted and what the query chooses come before in the order.
         let caller = caller?;
         let admitted = system
             .engine
@@ -247,6 +250,7 @@ impl<'a> RequestCall<'a> {
                 system.engine.plan(&endpoint.name),
             ));
         }
+        // Before a place is taken: who watches holds one only while it reads.
         if incoming.method == Method::GET
             && let AnswerForm::Events = watch::answer_form(model, read, &incoming.headers)?
         {
@@ -254,6 +258,7 @@ impl<'a> RequestCall<'a> {
             return Box::pin(self.watch(endpoint, request, incoming)).await;
         }
         let place = self.service.admission.enter_request()?;
+        // Held until the answer is sent, for it is made of these rows.
         let held = Arc::new(self.service.admission.hold_bytes());
         let outcome = match system.engine.read_at_once(&endpoint.name, &request) {
             Some(answered) => answered,
@@ -283,6 +288,7 @@ impl<'a> RequestCall<'a> {
         let (engine, name) = (Arc::clone(&self.system.engine), endpoint.name.clone());
         let memory = Some(Arc::clone(held) as Arc<dyn Memory>);
         let reading: BoxFuture<'static, _> = Box::pin(async move {
+            // Within the reading, so that a place is held for as long as it runs, wherever it runs.
             let _place = place;
             engine.read_within(&name, &request, memory).await
         });
@@ -347,6 +353,7 @@ impl<'a> RequestCall<'a> {
                 "there is nothing at this path",
             ));
         };
+        // After the caller is admitted, and before the body is read: nobody has to send what is not taken.
         if system.read_only {
             return Err(Problem::new(
                 StatusCode::FORBIDDEN,
@@ -357,11 +364,14 @@ impl<'a> RequestCall<'a> {
         let held = Arc::new(self.service.admission.hold_bytes());
         let body = body::read_body(&incoming.headers, body, self.service.limits, &held).await?;
         let members = body.object_members()?;
+        // After the body is there: a slow sender must not hold a place.
         let place = self.service.admission.enter_request()?;
         let patched = system.patched_members(&write.name);
         let args = write_arguments(endpoint, found, query, &members, patched)?;
+        // Before the write: what was sent is in the arguments now, and is held for nothing.
         drop(members);
         drop(body);
+        // After the arguments, in the order of refusals.
         let idempotency_key = etag::write_key(write, &incoming.headers)?;
         let precondition = etag::write_precondition(write, &incoming.headers)?;
         let request = WriteRequest {
@@ -375,6 +385,7 @@ impl<'a> RequestCall<'a> {
         let engine = Arc::clone(&system.engine);
         let name = write.name.clone();
         let writing = BegunWork::new(self.service.tasks, async move {
+            // The work holds its own place and bytes: it goes on where the client leaves.
             let (_place, held) = (place, held);
             engine.write(&name, &request).await.map(|written| (written, held))
         });
@@ -398,6 +409,7 @@ fn write_arguments(
 ) -> Result<Attributes, Problem> {
     let mut errors = FieldErrors::default();
     let mut args = Attributes::new();
+    // With the same errors, so that all mistakes of a request are told at once.
     query.page(endpoint, false, 0, &mut errors);
     input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
     query.query_arguments(endpoint, &mut args, &mut errors);

@@ -51,6 +51,7 @@ impl Drop for Connected {
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = by_address.get_mut(&self.address) {
             *open -= 1;
+            // Removed, so that the map has addresses that are connected and no others.
             if *open == 0 {
                 by_address.remove(&self.address);
             }
@@ -63,6 +64,7 @@ pub(crate) fn counted_as(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => {
+            // By the first half of the address: one client may have all of the rest.
             let [a, b, c, d, ..] = address.segments();
             IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
         }

@@ -82,6 +82,7 @@ fn versions(list: &str) -> Option<Vec<Option<Number>>> {
             .parse()
             .ok()
             .filter(|version: &Number| version.to_string() == inside);
+        // A weak tag matches nothing, but it is one, so that the list is not wrong.
         found.push(version.filter(|_| !weak));
         match after.trim_start() {
             "" => return Some(found),
@@ -136,6 +137,7 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 /// Where it is not as it should be, or is missing though the write needs one.
 pub fn write_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>, Problem> {
     if write.idempotency.need == IdempotencyNeed::None || write.idempotency.key.is_some() {
+        // Where the write has its own key, or needs none, what the header says has no meaning.
         return Ok(None);
     }
     let key = idempotency_key(headers)?;

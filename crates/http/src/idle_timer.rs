@@ -44,11 +44,13 @@ impl Future for IdleWait {
         let until = tokio::time::Instant::from_std(self.until);
         let mut in_wheel = self.timer.in_wheel.lock().unwrap_or_else(PoisonError::into_inner);
         let sleep = in_wheel.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        // Sooner than what is in the wheel: it would be woken too late.
         if sleep.deadline() > until {
             sleep.as_mut().reset(until);
         }
         loop {
             ready!(sleep.as_mut().poll(context));
+            // One that ended for an earlier wait says nothing about this one.
             if sleep.deadline() >= until {
                 return Poll::Ready(());
             }

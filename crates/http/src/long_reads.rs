@@ -32,6 +32,7 @@ impl LongReads {
     ) -> Result<T, JoinError> {
         let read_here = std::future::poll_fn(|context| match reading.poll_unpin(context) {
             Poll::Ready(read) => Poll::Ready(Some(read)),
+            // Only between two polls: the reading is whole then, and can be moved.
             Poll::Pending if is_long() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         });
@@ -39,6 +40,7 @@ impl LongReads {
             return Ok(read);
         }
         match self.elsewhere() {
+            // Who waits for it may leave, and then it ends.
             Some(elsewhere) => AbortOnDropHandle::new(elsewhere.spawn(reading)).await,
             None => Ok(reading.await),
         }

@@ -35,6 +35,7 @@ impl<S> Paced<S> {
         let until = Instant::now() + self.time_max;
         let sleep = self
             .until
+            // Not renewed by each byte that is taken: a peer that reads one at a time would never be too slow.
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         match sleep.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::Error::new(
@@ -74,6 +75,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     /// Only after everything was written is a stream flushed, so nothing waits for the peer any more.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_flush(context);
+        // All was taken, so that the next answer has its own time.
         if polled.is_ready() {
             self.until = None;
         }

@@ -50,6 +50,7 @@ impl Proxies {
 
     /// Whose request it is that a peer sent: the peer's own, unless the peer is one of the proxies.
     pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        // Whoever speaks to this process itself is no word of anybody.
         if !self.contain_address(peer) {
             return peer;
         }
@@ -71,9 +72,11 @@ impl Proxies {
     fn first_foreign(&self, peer: IpAddr, newest_first: Vec<Option<IpAddr>>) -> IpAddr {
         let mut speaker = peer;
         for heard in newest_first {
+            // Only what a named proxy has heard counts; the first that is not named is the client.
             if !self.contain_address(speaker) {
                 break;
             }
+            // What cannot be read ends the chain: behind it anything may be made up.
             let Some(address) = heard else { break };
             speaker = address;
         }
@@ -83,6 +86,7 @@ impl Proxies {
 
 impl Network {
     fn contains(&self, address: IpAddr) -> bool {
+        // An IPv4 address within IPv6 is the same host.
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
                 let shift = 32_u32.saturating_sub(u32::from(self.bits));
@@ -131,8 +135,10 @@ fn forwarded_for(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
         .map(|value| value.as_bytes())
         .collect();
     let mut heard = Vec::new();
+    // From the end, where the nearest proxy has written.
     for line in lines.into_iter().rev() {
         for part in line.rsplit(|byte| *byte == b',') {
+            // Bounded: the header is as long as its sender likes.
             if heard.len() == HOPS_MAX {
                 return heard;
             }

@@ -59,13 +59,16 @@ impl RateLimit {
     fn count_at(&self, caller: &str, now: Duration) -> RateLeft {
         let step = self.window / self.count;
         let mut all = self.empty_at.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only where it is full, since it goes through all of them.
         if all.len() >= CALLERS_MAX && !all.contains_key(caller) {
             all.retain(|_, empty_at| *empty_at > now);
         }
+        // A bucket never holds more than its size, however long nobody came.
         let empty_at = all.get(caller).copied().unwrap_or_default().max(now);
         let filled = empty_at + step;
         let admitted = filled - now <= self.window;
         // A crowd that cannot be remembered is let through rather than locked out.
+        // What is refused fills nothing: who tries too often is not locked out for longer by it.
         if admitted && (all.len() < CALLERS_MAX || all.contains_key(caller)) {
             all.insert(caller.to_owned(), filled);
         }

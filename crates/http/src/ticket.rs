@@ -34,6 +34,7 @@ struct Ticket {
 /// What a ticket belongs to: a path of a system and the parameters of its query, in any order.
 fn belongs(system: &System, path: &str, query: &QueryParameters) -> Vec<u8> {
     let mut sent: Vec<_> = query.sent_parameters().filter(|(name, _)| *name != TICKET).collect();
+    // In whatever order they come: the same query has the same ticket.
     sent.sort_unstable();
     serde_json::to_vec(&("ticket", &system.name, path, sent)).unwrap_or_default()
 }
@@ -70,6 +71,7 @@ pub(crate) fn redeem_ticket(
 ) -> Result<HeaderMap, Problem> {
     let refused = |detail: &str| system.authenticator.credentials_refused(detail);
     let no_longer = || refused("the ticket is not good for this, or no longer");
+    // Two of them would have to be weighed against each other.
     if !system.authenticator.sent_credentials(&incoming.headers).is_empty() {
         return Err(refused("a ticket comes without other credentials"));
     }
@@ -87,6 +89,7 @@ pub(crate) fn redeem_ticket(
     for (name, value) in ticket.credentials {
         let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
         let (name, value) = header.ok_or_else(no_longer)?;
+        // The credentials themselves and not a caller: they are verified again, as long as anybody watches.
         headers.append(name, value);
     }
     Ok(headers)

@@ -97,6 +97,7 @@ impl Watchers {
     fn enter(&self, client: Option<IpAddr>) -> Result<WatcherSlot, Problem> {
         let of_client = client.map(|client| self.by_client.admit_peer(client).ok_or_else(too_many_watched));
         let of_client = of_client.transpose()?;
+        // Counted before it is known whether there is room, and given back when the place is dropped.
         let before = self.now.fetch_add(1, Ordering::Relaxed);
         let place = WatcherSlot {
             now: Arc::clone(&self.now),
@@ -271,11 +272,13 @@ impl Watching {
             return self.read_alone(watched).await.map(Arc::new);
         };
         let engine = &self.system.engine;
+        // Each by itself: what is shared is the rows, and never the right to see them.
         engine.admits_caller(&self.read, &self.request.caller, self.clock.now())?;
         shared.read_since(woken, || self.read_alone(watched)).await
     }
 
     async fn read_alone(&self, watched: &Watched) -> Result<WatchedRows, RuntimeError> {
+        // For as long as it reads, and not for as long as it watches.
         let _place = self.admission.enter_request().map_err(|_| RuntimeError::NoRoom)?;
         let memory = Arc::new(self.admission.hold_bytes()) as Arc<dyn Memory>;
         let engine = &self.system.engine;
@@ -345,6 +348,7 @@ impl Watcher {
                     concerns
                 }) => match more {
                     true => true,
+                    // Changes were missed: who comes back is given all anew.
                     false => return None,
                 },
                 () = tokio::time::sleep_until(again_at) => false,
@@ -363,12 +367,14 @@ impl Watcher {
     /// Reads again, and answers the events that lead there; nothing where the caller may not read any more.
     async fn read_again(&mut self, has_changed: bool, woken: Instant) -> Option<String> {
         tokio::time::sleep_until(self.read_at + READ_EVERY).await;
+        // Before each reading: credentials may have ended, or been taken away.
         if !self.watching.is_still_known().await {
             return None;
         }
         let reading = self.watching.read_rows(&self.watched, self.shared.as_deref(), woken);
         let read = match reading.await {
             Ok(read) => read,
+            // It may see the list no longer, which ends it as if it had never been.
             Err(RuntimeError::Unauthenticated | RuntimeError::Forbidden | RuntimeError::NotFound) => return None,
             Err(error) => {
                 tracing::debug!(%error, read = self.watching.read, "a watched read failed, and is tried again");
@@ -380,6 +386,7 @@ impl Watcher {
         self.again_at = self.next_reading(&read);
         if has_changed {
             let settled = self.read_at + SETTLED_AFTER;
+            // Once more after a while: an index may not have had the change yet.
             self.again_at = Some(self.again_at.map_or(settled, |again| again.min(settled)));
         }
         let next = self.watching.shown(&read.rows);

@@ -1,3 +1,8 @@
+//! How whoever hands in a work hears what became of it.
+//!
+//! **Invariant: everybody is answered.** A promise that is dropped, be it by a panic or by a queue that is closed, answers that the work
+//! was abandoned.
+
 use crate::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -25,6 +30,7 @@ impl<T> WorkAnswer<T> {
     /// Leaves the answer. Of several the first counts.
     pub(crate) fn give(&self, answer: T) {
         let mut state = self.lock();
+        // Whoever waits may have taken the first already, and must not find another one.
         if state.answer.is_none() {
             state.answer = Some(answer);
         }
@@ -42,6 +48,7 @@ impl<T> WorkAnswer<T> {
             match state.answer.take() {
                 Some(answer) => Poll::Ready(answer),
                 None => {
+                    // Under the same lock as the look at the answer: one that came between the two would wake nobody.
                     state.waker = Some(context.waker().clone());
                     Poll::Pending
                 }

@@ -1,3 +1,5 @@
+//! The file of a base, beneath the engine that keeps rows in it.
+
 use crate::disk::{DiskFile, SyncPoint};
 use crate::limits::HELD_BACK_BYTES_MAX;
 use redb::StorageBackend;
@@ -93,8 +95,10 @@ impl Backend {
             let mut state = failure.lock();
             state.reason.get_or_insert(Arc::new(error));
             state.len = state.len.max(len);
+            // After the reason and the length are there: whoever sees that it happened asks for both.
             failure.happened.store(true, Ordering::Release);
         }
+        // Also the write that failed: the engine takes it for done and reads it again.
         instead(&mut failure.lock());
         Ok(())
     }
@@ -110,6 +114,7 @@ impl StorageBackend for Backend {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if !self.failure.happened.load(Ordering::Acquire) {
+            // Without a lock as long as nothing failed, since every read of the space comes through here.
             return self.file.read_at(offset, out);
         }
         out.fill(0);
@@ -118,6 +123,7 @@ impl StorageBackend for Backend {
         if let Some(out) = out.get_mut(..in_file).filter(|out| !out.is_empty()) {
             self.file.read_at(offset, out)?;
         }
+        // In the order in which they were written: the later of two over one place counts.
         for (at, bytes) in &self.failure.lock().writes {
             lay_over(out, offset, bytes, *at);
         }
@@ -128,6 +134,7 @@ impl StorageBackend for Backend {
         let on_file = || {
             let grows = self.file.len()? < len;
             if !grows {
+                // Before the file is cut: whoever checks its length meanwhile must not take it for cut short by others.
                 self.failure.bytes_min.store(len, Ordering::Release);
                 self.failure.cuts.fetch_add(1, Ordering::AcqRel);
                 return self.file.set_len(len);
@@ -135,6 +142,7 @@ impl StorageBackend for Backend {
             self.file.set_len(len)?;
             // The engine writes that the file has grown, and stops when it finds that it has not.
             self.file.sync(SyncPoint::BaseGrown)?;
+            // After it has grown, and durably: nothing may be said to be there that a loss of power could take.
             self.failure.bytes_min.store(len, Ordering::Release);
             Ok(())
         };

@@ -56,6 +56,7 @@ impl Base {
     ) -> Result<()> {
         let name = base_name(generation);
         let failed = |error: std::io::Error| Error::io(&disk.name(), &format!("cannot write `{name}`"), &error);
+        // Under another name until it is whole: whatever has the name of a base is one that an opening may take.
         let first = disk::unfinished_name(&name);
         let file = disk.create(&first).map_err(failed)?;
         let engine = BaseEngine::open(file, generation, COPY_CACHE_BYTES, Stopped::default())?;
@@ -66,8 +67,10 @@ impl Base {
             }
             Ok(())
         })?;
+        // The engine writes once more as it closes, which has to be over before the file has its name.
         drop(engine);
         disk.rename(&first, &name).map_err(failed)?;
+        // Durable before anybody removes the log or the base that it replaces.
         disk.sync_entries(SyncPoint::BaseEntry).map_err(failed)
     }
 
@@ -95,10 +98,13 @@ impl Base {
         changes: impl IntoIterator<Item = (&'c Arc<[u8]>, &'c Known)>,
         number: u64,
     ) -> Result<Self> {
+        // The rows and the number of their commit in one transaction: apart, an opening would read the log from the wrong place
+        // on.
         self.engine.write(number, |table| {
             for (key, value) in changes {
                 match value {
                     Some(value) => table.insert(&**key, &**value).map(drop),
+                    // Beneath a base there is nothing, so that a deletion need not be remembered there.
                     None => table.remove(&**key).map(drop),
                 }
                 .map_err(broken)?;
@@ -113,6 +119,7 @@ impl Base {
             let found = self.rows.get(key).map_err(broken)?;
             Ok(found.map(|value| Value::copy_of(value.value())))
         });
+        // Before it is answered: nobody may write over a base that is known to be damaged, and no log be removed for it.
         found.inspect_err(|error| note_damage(&self.engine.stopped, error))
     }
 
@@ -128,6 +135,7 @@ impl Base {
     /// Holds every page against its checksum.
     pub(crate) fn check_pages(self) -> Result<()> {
         let Self { rows, engine, .. } = self;
+        // The engine is checked as a whole and by one holder; rows that are open would keep it.
         drop(rows);
         let mut engine = Arc::into_inner(engine).ok_or_else(Error::closed)?;
         let name = base_name(engine.generation);
@@ -147,6 +155,7 @@ impl Base {
         let BaseEngine { file, failure, .. } = &*self.engine;
         let name = base_name(self.engine.generation);
         loop {
+            // Asked before the check, so that a cut in between is seen as one.
             let cuts = failure.cuts();
             let checked = disk::check_file(disk, &name, &**file, failure.bytes_min());
             // A checkpoint may have made it shorter since it was asked how long it is.
@@ -172,6 +181,7 @@ impl Base {
             let number = state.get(NUMBER).map_err(broken)?.map(|number| number.value());
             Ok((transaction.open_table(ROWS).map_err(broken)?, number))
         })?;
+        // Without it nobody knows which commits of the log to add, and to guess would lose some or do some twice.
         let number = number.ok_or_else(|| Error::damaged("the base does not say which commit it shows".to_owned()))?;
         Ok(Self { rows, number, engine })
     }
@@ -221,10 +231,12 @@ impl BaseEngine {
             changes(&mut rows)?;
             drop(rows);
             let mut state = transaction.open_table(STATE).map_err(broken)?;
+            // In the transaction of the rows.
             state.insert(NUMBER, number).map_err(broken)?;
             drop(state);
             transaction.commit().map_err(broken)
         });
+        // The commit may have succeeded in memory alone, so that its own word is worth nothing here.
         if let Some(reason) = self.failure.reason() {
             return Err(cannot_write(self.generation, &reason));
         }
@@ -252,6 +264,7 @@ impl BaseRange {
             let (key, value) = row.map_err(broken)?;
             Ok(Some((Key::copy_of(key.value()), Value::copy_of(value.value()))))
         });
+        // Also while rows are walked, since a page may be read only then.
         row.inspect_err(|error| note_damage(&self.stopped, error))
     }
 }
@@ -279,6 +292,7 @@ pub(crate) fn base_name(generation: u64) -> String {
 pub(crate) fn base_generations(names: &[String]) -> Vec<u64> {
     let generation = |name: &String| {
         let generation = u64::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()?;
+        // Only names as they are written here: another spelling of the number would be a second file of one generation.
         (base_name(generation) == *name).then_some(generation)
     };
     let mut generations: Vec<u64> = names.iter().filter_map(generation).collect();

@@ -1,3 +1,5 @@
+//! Keys and values, which others may share.
+
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;

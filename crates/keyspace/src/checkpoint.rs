@@ -54,6 +54,7 @@ impl Checkpoints {
     pub(crate) fn begin(&self) {
         self.change(|state| {
             state.frozen = true;
+            // Who wants all to be written waits for this one: what is frozen is all that there was.
             state.awaiting.append(&mut state.wanting);
             state.began = Some(Instant::now());
         });
@@ -95,6 +96,7 @@ impl Checkpoints {
     /// Asks for all that is in memory to be written. The writer looks at it after its next works.
     pub(crate) fn want_all(&self, promise: Promise<(), Error>) {
         self.change(|state| {
+            // Where nobody writes any more the promise is dropped, which answers it.
             if !state.over {
                 state.wanting.push(promise);
             }
@@ -110,9 +112,11 @@ impl Checkpoints {
         let mut state = self.lock();
         let wanting = std::mem::take(&mut state.wanting);
         if state.frozen {
+            // Something is still being written, and was in memory when they asked.
             state.awaiting.extend(wanting);
             return;
         }
+        // Whoever is answered may come back at once.
         drop(state);
         keep(wanting);
     }
@@ -136,6 +140,7 @@ impl Checkpoints {
         self.change(|state| {
             state.over = true;
             // Dropping the promises answers them.
+            // After `over` is set, or one that comes now would wait for ever.
             drop(state.take_waiting());
         });
     }
@@ -151,6 +156,8 @@ impl Checkpoints {
         loop {
             let paused = || shared.pauses().base.reason();
             if let Some(reason) = shared.stop_reason().or_else(paused) {
+                // Looked at anew after each wait: what is frozen stays so while there is no room, and the writer must not wait
+                // for that.
                 return Err(reason);
             }
             if !state.frozen {
@@ -171,6 +178,7 @@ impl Checkpoints {
                 .wait_timeout_while(state, room_pause, |state| !state.end)
                 .unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
+            // The engine of the old file writes nothing any more after a write that failed, however much room there is.
             return (!state.end).then_some(CheckpointTask::WriteAnew);
         }
         if state.frozen {
@@ -226,13 +234,16 @@ fn wrote(shared: &Shared, durable: &Durable, written: Result<()>) {
     match written {
         Err(error) if error.is_paused() => {
             shared.pauses().base.set(error.clone());
+            // After the pause is set, so that a writer who wakes finds the reason.
             durable.checkpoints.lack_room(&error);
         }
         Err(error) => {
             shared.stop_writes(error);
+            // Also after a failure: the writer waits for nobody, and finds that writes have stopped.
             durable.checkpoints.finish();
         }
         Ok(()) => {
+            // Before the writer may freeze again, which `finish` lets it.
             shared.pauses().base.clear();
             durable.checkpoints.finish();
         }
@@ -247,6 +258,7 @@ fn wrote(shared: &Shared, durable: &Durable, written: Result<()>) {
 /// **Invariant:** a base that holds some parts has the number of before, and shows nothing wrong: the layer over it decides for
 /// every key of every part, and an opening reads all of them again from the log.
 fn write_frozen(shared: &Shared, durable: &Durable) -> Result<()> {
+    // It does not change any more, so that no lock is held while it is written.
     let Some(frozen) = shared.published_layers().frozen.clone() else {
         return Ok(());
     };
@@ -259,9 +271,12 @@ fn write_frozen(shared: &Shared, durable: &Durable) -> Result<()> {
         };
         let part = take_part(&mut changes, part_bytes);
         let is_last = changes.peek().is_none();
+        // Only with the last part: a base with the new number and a part of the changes would have the log skip the rest.
         let number = if is_last { frozen.number } else { base.number };
         let written = Arc::new(base.write(part, number)?);
+        // Before it is exchanged: a base that is held keeps its pages from being used again.
         drop(base);
+        // The base and the end of the layer over it at once: between the two, a reader would miss what was written.
         shared.publish_change(|shown| {
             shown.base = Some(written);
             if is_last {
@@ -273,6 +288,7 @@ fn write_frozen(shared: &Shared, durable: &Durable) -> Result<()> {
         }
     }
     // What cannot be removed now is removed later, or at the next opening.
+    // After the base is durable and shown, for until then the log is all that keeps these commits.
     if remove_segments(durable, frozen.number).is_ok() {
         durable.log_bytes.removed_all_but_current();
     }
@@ -286,6 +302,7 @@ fn take_part<'f>(
 ) -> Vec<(&'f Arc<[u8]>, &'f Known)> {
     let mut part = Vec::new();
     let mut bytes = 0_usize;
+    // One at least, however large: a part of none would go round for ever.
     while let Some((key, value)) = changes.next_if(|_| part.is_empty() || bytes < bytes_max) {
         bytes += row_bytes(key.len(), value);
         part.push((key, value));
@@ -297,6 +314,7 @@ fn take_part<'f>(
 fn remove_segments(durable: &Durable, number: u64) -> std::io::Result<()> {
     let segments = log::log_segments(&durable.disk.names()?);
     for (first, next) in segments.iter().zip(segments.iter().skip(1)) {
+        // By where the next one begins: the last segment is being written to and stays.
         if *next <= number + 1 {
             durable.disk.remove(&log::segment_name(*first))?;
         }
@@ -308,6 +326,7 @@ fn remove_segments(durable: &Durable, number: u64) -> std::io::Result<()> {
 /// fail, and writes nothing any more.
 fn write_anew(shared: &Shared, durable: &Durable) -> Result<()> {
     let frozen = shared.published_layers().frozen.clone();
+    // With what is frozen merged in, since it may be there in parts and the layer decides in any case.
     replace_base(shared, durable, frozen.as_ref())?;
     let number = shared.published_layers().base.as_ref().map_or(0, |base| base.number);
     // What cannot be removed now is removed later, or at the next opening.
@@ -322,6 +341,7 @@ fn compact(shared: &Shared, durable: &Durable) -> Result<()> {
     if let Some(stopped) = shared.stop_reason() {
         return Err(stopped);
     }
+    // A base that cannot be written anew for want of room would only take more of it.
     if let Some(paused) = shared.pauses().base.reason() {
         return Err(paused);
     }
@@ -332,6 +352,7 @@ fn replace_base(shared: &Shared, durable: &Durable, frozen: Option<&Arc<Frozen>>
     let shown = shared.published_layers();
     let Some(base) = &shown.base else { return Ok(()) };
     let disk = &*durable.disk;
+    // The highest is what an opening takes, so that a copy without its name changes nothing.
     let generation = base.generation() + 1;
     let bounds = (Bound::Unbounded, Bound::Unbounded);
     let above = frozen.map(|frozen| LayerRows::Memory(frozen.changes.range::<_, [u8]>(bounds)));
@@ -344,12 +365,14 @@ fn replace_base(shared: &Shared, durable: &Durable, frozen: Option<&Arc<Frozen>>
         Ok(written) => Arc::new(written),
         Err(error) => return Err(undo_compaction(shared, durable, generation, error)),
     };
+    // Before the old file goes: from here on nobody begins to read it.
     shared.publish_change(|shown| {
         shown.base = Some(written);
         if frozen.is_some() {
             shown.frozen = None;
         }
     });
+    // Snapshots that hold it read on, because the file is open.
     disk.remove(&base::base_name(base.generation()))
         .map_err(|error| Error::io(&disk.name(), "cannot remove the base of before", &error))
 }
@@ -363,6 +386,7 @@ fn undo_compaction(shared: &Shared, durable: &Durable, generation: u64, error: E
         shared.stop_writes(error.clone());
         return error;
     }
+    // Otherwise it would be in the way of the next attempt, which makes a file of that name.
     let _ = durable.disk.remove(&disk::unfinished_name(&name));
     error
 }

@@ -139,6 +139,7 @@ pub(crate) fn create_whole(
     let first = unfinished_name(name);
     let file = disk.create(&first)?;
     file.write_at(0, bytes)?;
+    // Before the rename: a name may become durable before the bytes, and a whole name promises whole bytes.
     file.sync(point)?;
     disk.rename(&first, name)?;
     Ok(file)
@@ -148,12 +149,14 @@ pub(crate) fn create_whole(
 pub(crate) fn check_file(disk: &dyn Disk, name: &str, file: &dyn DiskFile, bytes_min: u64) -> Result<()> {
     let folder = disk.name();
     let failed = |error: io::Error| Error::opening(&folder, name, &error);
+    // The file and not its name is what is written to: one that was put in its place holds nothing of what was answered.
     if disk.identity_of(name).map_err(failed)? != file.identity().map_err(failed)? {
         return Err(Error::taken_away(format!(
             "`{name}` in `{folder}` was replaced while it was open"
         )));
     }
     let bytes = file.len().map_err(failed)?;
+    // Longer is right: the engine lets its file grow before it says so.
     match bytes < bytes_min {
         true => Err(Error::taken_away(format!(
             "`{name}` in `{folder}` has {bytes} bytes, and {bytes_min} were written"

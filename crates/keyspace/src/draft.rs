@@ -1,3 +1,5 @@
+//! What a work sees and changes before its group is durable.
+
 use crate::bytes::Value;
 use crate::layers::{Known, Layers, WorkChanges};
 use crate::limits::{COMMIT_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -33,6 +35,7 @@ impl<'l> Draft<'l> {
     /// The value of a key.
     pub fn get(&self, key: &[u8]) -> Result<Option<Value>> {
         match self.changes.get(key) {
+            // Also where it was deleted here: what is beneath must not come through.
             Some(changed) => Ok(changed.as_ref().map(Value::from)),
             None => self.layers.get(key),
         }
@@ -70,6 +73,7 @@ impl<'l> Draft<'l> {
         // What a key was given before counts too: it is a bound of what a work holds, not of what is left in the end.
         let bytes = self.bytes + key.len() + value.as_ref().map_or(0, |value| value.len());
         if let Err(error) = within_limits(&key, value.as_deref(), bytes) {
+            // Kept: a work that goes on after a refusal would otherwise be committed without that change.
             self.refused.get_or_insert_with(|| error.clone());
             return Err(error);
         }

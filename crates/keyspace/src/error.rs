@@ -1,3 +1,5 @@
+//! Why a key space did not do what it was asked, and what a caller may conclude from it.
+
 use std::fmt;
 use std::io;
 use std::sync::Arc;

@@ -1,3 +1,8 @@
+//! A folder of the file system as the disk of a space, for one process at a time.
+//!
+//! **Invariant: nothing is written through a path that may lead elsewhere.** A folder can be renamed and another put in its place while it
+//! is open. So each file is locked by itself, and before a file is opened, renamed or removed the lock file is looked at again.
+
 use crate::disk::{Disk, DiskFile, FileIdentity, SyncPoint};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -23,6 +28,7 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         create_folders(path)?;
         let lock = private().create(true).truncate(false).open(path.join(LOCK_FILE))?;
+        // Not waited for: two processes that take turns would each write over what the other has shown.
         lock_now(&lock)?;
         let folder = Self {
             path: path.to_owned(),
@@ -59,6 +65,7 @@ impl Disk for Folder {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        // The path may lead to another folder by now, in which there is a space of somebody else.
         self.check_still_ours()?;
         fs::rename(self.path.join(from), self.path.join(to))
     }
@@ -161,6 +168,7 @@ fn create_folders(path: &Path) -> io::Result<()> {
     builder.create(path)?;
     for folder in missing {
         if let Some(above) = folder.canonicalize()?.parent() {
+            // Each in the one above: a folder whose entry is lost takes everything in it along.
             sync_folder(above)?;
         }
     }
@@ -197,6 +205,7 @@ pub(crate) fn read_exact_at(file: &File, mut offset: u64, mut into: &mut [u8]) -
 pub(crate) fn lock_now(file: &File) -> io::Result<()> {
     match file.try_lock() {
         Ok(()) => Ok(()),
+        // Told apart from other failures, since it means another process and not a broken disk.
         Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
         Err(TryLockError::Error(error)) => Err(error),
     }

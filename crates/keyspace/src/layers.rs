@@ -1,3 +1,8 @@
+//! One state of a space: layers of changes over the base.
+//!
+//! **Invariant: at most one layer is frozen, and it lies over a base.** Whoever freezes another waits until the first is in the base: what
+//! would take its place had not been written yet, and the log that has it goes with the next checkpoint.
+
 use crate::Result;
 use crate::base::Base;
 use crate::bytes::Value;
@@ -45,6 +50,7 @@ pub(crate) struct Frozen {
 impl Layers {
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Value>> {
         let frozen = self.frozen.as_ref().map(|frozen| &frozen.changes);
+        // The newest first: the first that knows the key decides, also that it was deleted.
         for changes in std::iter::once(&self.active).chain(frozen) {
             if let Some(known) = changes.get(key) {
                 return Ok(known.as_ref().map(Value::from));
@@ -70,6 +76,7 @@ impl Layers {
         match base.transpose() {
             Ok(base) => Range::new(
                 direction,
+                // In this order, which is how `Range` knows which of two rows of one key is the newer.
                 above.into_iter().chain(memory).chain(base.map(LayerRows::Base)),
             ),
             Err(error) => Range::failed(error),
@@ -79,6 +86,7 @@ impl Layers {
     /// Changes a key. That it was deleted is remembered where something beneath may hold it.
     pub(crate) fn change_key(&mut self, key: Arc<[u8]>, value: Known) {
         let key_bytes = key.len();
+        // Without a base nothing lies beneath that a deletion would have to hide. A frozen layer exists only over one.
         let before = if value.is_some() || self.base.is_some() {
             self.active_bytes += row_bytes(key_bytes, &value);
             self.active.insert(key, value)
@@ -92,6 +100,7 @@ impl Layers {
 
     /// Begins a new layer of changes over those so far.
     pub(crate) fn freeze_changes(&mut self) {
+        // The layer before it must be in the base by now: it would be dropped here, and its log with it.
         self.frozen = Some(Arc::new(Frozen {
             changes: std::mem::take(&mut self.active),
             bytes: std::mem::take(&mut self.active_bytes),

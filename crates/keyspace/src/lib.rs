@@ -143,6 +143,7 @@ impl Keyspace {
         let opened = Overlay::open(folder);
         let overlay =
             opened.map_err(|error| Error::io(&folder.display().to_string(), "cannot look at the key space", &error))?;
+        // Before the space is opened over it, which reads only what it needs.
         opening::check_base(&overlay, &options)?;
         Self::open_on(Arc::new(overlay), options)
     }
@@ -200,6 +201,7 @@ impl Keyspace {
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        // Made and queued here and not in the future: what is called first is done first, whether it is awaited or not.
         let (job, answer) = Job::new(bytes, work);
         let refused = match self.shared.stop_reason() {
             Some(stopped) => Err((job, stopped)),
@@ -207,6 +209,7 @@ impl Keyspace {
         };
         match refused {
             Err((job, error)) => job.refuse_job(&error),
+            // In memory there is no thread: whoever hands in a work runs what waits.
             Ok(()) if self.threads.is_none() => self.shared.run_waiting(),
             Ok(()) => {}
         }
@@ -219,6 +222,7 @@ impl Keyspace {
             return Ok(());
         };
         let answer = WorkAnswer::new();
+        // Before the empty work, since the writer looks after works: the other way round it could look once too early.
         durable.checkpoints.want_all(Promise::new(Arc::clone(&answer)));
         // The writer looks at what is wanted after each work.
         answer::block_on(self.commit(|_| Ok::<_, Error>(())))?;
@@ -231,6 +235,7 @@ impl Keyspace {
         let Some(durable) = &self.shared.durable else {
             return Ok(());
         };
+        // First, so that what is copied is nearly all, and little has to be written twice.
         self.checkpoint()?;
         let answer = WorkAnswer::new();
         durable.checkpoints.want_compaction(Promise::new(Arc::clone(&answer)));
@@ -262,6 +267,7 @@ impl Keyspace {
 
     /// How much it takes now.
     pub fn size(&self) -> Result<Size> {
+        // One state for all figures, so that what moves from memory to the base is not counted twice.
         let shown = self.shared.published_layers();
         let frozen_bytes = shown.frozen.as_ref().map_or(0, |frozen| frozen.bytes);
         let base_bytes = shown.base.as_ref().map_or(Ok(0), |base| base.bytes());

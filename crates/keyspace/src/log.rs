@@ -50,12 +50,14 @@ impl Log {
     /// Makes the segment whose first commit is `first`.
     pub(crate) fn create_segment(disk: &dyn Disk, first: u64) -> Result<Self> {
         let failed = |error| Error::io(&disk.name(), "cannot begin a new segment of the log", &error);
+        // Another for each segment: frames of a file that was removed, whose blocks this one has now, must not look like its own.
         let salt = std::hash::RandomState::new().build_hasher().finish();
         let name = segment_name(first);
         let created = disk::create_whole(disk, &name, &segment_head(first, salt), SyncPoint::LogCreated);
         // What was not finished would be in the way of the next attempt.
         let created = created.inspect_err(|_| drop(disk.remove(&disk::unfinished_name(&name))));
         let file = created.map_err(failed)?;
+        // Before anything in it is answered: a segment without a durable name is gone after a loss of power.
         disk.sync_entries(SyncPoint::LogEntry).map_err(failed)?;
         Ok(Self::at(name, file, salt, SEGMENT_HEAD_BYTES as u64))
     }
@@ -84,6 +86,7 @@ impl Log {
     /// Adds a commit to the frame that is written next.
     pub(crate) fn add_commit(&mut self, number: u64, changes: &WorkChanges) {
         let frame = &mut self.frame;
+        // The first commit of a frame says where it begins; those after it follow without gaps.
         if frame.commits == 0 {
             frame.first = number;
             frame.bytes.clear();
@@ -95,6 +98,7 @@ impl Log {
             bytes.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
         };
         put_length(&mut frame.bytes, changes.len());
+        // A length before each run of bytes, so that no byte in a value can end it.
         for (key, value) in changes {
             frame.bytes.push(if value.is_some() { PUT } else { DELETE });
             put_length(&mut frame.bytes, key.len());
@@ -122,6 +126,7 @@ impl Log {
     /// Writes the frame and makes it durable. Where that fails, the frame is gone.
     pub(crate) fn append_frame(&mut self, disk: &dyn Disk) -> Result<()> {
         let appended = self.write_frame(disk);
+        // Also where it failed: its commits were refused, and must not go out with the next group.
         self.drop_frame();
         appended
     }
@@ -144,6 +149,7 @@ impl Log {
             bytes,
             self.frame.first,
             self.frame.commits,
+            // Of the body by itself: the head has a sum of its own, so that the length is known to be right before the body is.
             frame_checksum(self.salt, body),
         ));
         if let Err(error) = self.file.write_at(self.end, &self.frame.bytes) {
@@ -153,9 +159,12 @@ impl Log {
                 false => Error::failed(format!("{what} in `{}`: {error}", disk.name())),
             });
         }
+        // A sync that failed leaves open what is on the disk, and a second one may succeed without having written: no more is
+        // tried.
         if let Err(error) = self.file.sync(SyncPoint::LogAppended) {
             return Err(Error::failed(format!("{what} in `{}`: {error}", disk.name())));
         }
+        // Only now: a frame that was not made durable is written over by the next one.
         self.end += self.frame.bytes.len() as u64;
         Ok(())
     }
@@ -170,6 +179,7 @@ pub(crate) fn log_segments(names: &[String]) -> Vec<u64> {
     let first = |name: &String| {
         let digits = name.strip_prefix(PREFIX)?;
         let first = u64::from_str_radix(digits, 16).ok()?;
+        // Only names as they are written here.
         (segment_name(first) == *name).then_some(first)
     };
     let mut segments: Vec<u64> = names.iter().filter_map(first).collect();
@@ -198,5 +208,6 @@ fn frame_head(salt: u64, bytes: u32, first: u64, commits: u32, body: u32) -> [u8
 }
 
 pub(crate) fn frame_checksum(salt: u64, bytes: &[u8]) -> u32 {
+    // The salt first, so that it goes into every sum.
     crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), bytes)
 }

@@ -33,10 +33,12 @@ pub(crate) fn open_space(disk: &dyn Disk, options: &Options, stopped: &Stopped) 
         disk.sync_entries(SyncPoint::LogEntry)
             .map_err(|error| failed(disk, &error))?;
     } else {
+        // Without the format file nothing was ever answered, so that what is left of a first attempt may go.
         remove_unused(disk, &names)?;
         create(disk, FIRST_GENERATION, std::iter::empty(), 0)?;
     }
     check_format(disk)?;
+    // After the format is known to be ours: in a folder of a newer version, files may mean something else.
     remove_unfinished(disk)?;
     let base = open_base(disk, options, stopped)?;
     let number = base.number;
@@ -45,12 +47,14 @@ pub(crate) fn open_space(disk: &dyn Disk, options: &Options, stopped: &Stopped) 
         base: Some(base.into()),
         ..Layers::default()
     };
+    // After the base, whose number says where the log goes on.
     let log = read_log(disk, &mut layers)?;
     Ok(OpenedSpace { layers, log })
 }
 
 /// Makes a space with `rows`, in their order, as of commit `number`, in a folder without one.
 pub(crate) fn copy_space(disk: &dyn Disk, rows: impl Iterator<Item = Result<(Key, Value)>>, number: u64) -> Result<()> {
+    // Also a part of a space: a copy over it would mix rows of both.
     if names(disk)?.iter().any(|name| is_ours(name)) {
         let folder = disk.name();
         return Err(Error::refused(format!(
@@ -69,6 +73,7 @@ fn create(
     Base::create_base(disk, generation, rows, number)?;
     Log::create_segment(disk, number + 1)?;
     let text = format!("{FORMAT_TEXT}{FORMAT}\n");
+    // Last: a folder in which it is missing was never used, whatever else lies in it.
     disk::create_whole(disk, FORMAT_FILE, text.as_bytes(), SyncPoint::FormatCreated)
         .and_then(|_| disk.sync_entries(SyncPoint::FormatEntry))
         .map_err(|error| failed(disk, &error))
@@ -85,6 +90,7 @@ fn check_format(disk: &dyn Disk) -> Result<()> {
         .and_then(|rest| rest.trim_end().parse().ok());
     match format {
         Some(FORMAT) => Ok(()),
+        // Refused before anything is removed or written: a newer version may keep in other files what is missing here.
         Some(format) if format > FORMAT => Err(Error::newer(&disk.name(), format, FORMAT)),
         _ => Err(Error::damaged(format!(
             "`{FORMAT_FILE}` in `{}` does not say what the folder is",
@@ -108,6 +114,7 @@ fn remove_unused(disk: &dyn Disk, names: &[String]) -> Result<()> {
     };
     let ours: Vec<&String> = names.iter().filter(|name| is_ours(name)).collect();
     for name in &ours {
+        // A log with more than its head may hold commits that somebody was answered.
         if !expects(name) || (**name == segment && segment_bytes(disk, name)? > SEGMENT_HEAD_BYTES as u64) {
             let folder = disk.name();
             return Err(Error::damaged(format!(
@@ -146,9 +153,11 @@ fn is_ours(name: &str) -> bool {
 /// Opens the newest base and removes those that it has taken the place of.
 fn open_base(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<Base> {
     let mut generations = base::base_generations(&names(disk)?);
+    // The highest: a base has its name only once it is whole, so that the newest is complete.
     let Some(newest) = generations.pop() else {
         return Err(Error::damaged(format!("`{}` has no base", disk.name())));
     };
+    // Before the older ones are removed: if it cannot be opened, they are what is left.
     let base = Base::open(disk, newest, options.cache_bytes, stopped)?;
     for generation in generations {
         disk.remove(&base::base_name(generation))
@@ -178,11 +187,13 @@ pub(crate) fn check_base(disk: &dyn Disk, options: &Options) -> Result<()> {
 /// Adds to `layers` what the log has beyond the base, and goes on with its last segment.
 fn read_log(disk: &dyn Disk, layers: &mut Layers) -> Result<Log> {
     let segments = log::log_segments(&names(disk)?);
+    // The segment that holds the next commit is the last that begins no later.
     let in_base = segments.partition_point(|first| *first <= layers.number + 1);
     let (old, needed) = segments.split_at(in_base.saturating_sub(1));
     let [.., last] = needed else {
         return Err(Error::damaged(format!("`{}` has no log", disk.name())));
     };
+    // A gap: commits that were answered are missing, and those after it must not be shown without them.
     if needed.first().is_some_and(|first| *first > layers.number + 1) {
         let (name, next) = (disk.name(), layers.number + 1);
         return Err(Error::damaged(format!(
@@ -198,9 +209,11 @@ fn read_log(disk: &dyn Disk, layers: &mut Layers) -> Result<Log> {
         let bytes = disk::read_all(&*file).map_err(|error| failed(disk, &error))?;
         let length = bytes.len() as u64;
         let segment = ReplayedSegment::new(*first, bytes)?;
+        // Only the last segment may end torn: those before it were whole when the next was begun.
         let end = segment.apply_commits(layers, first == last)?;
         if first == last {
             if end < length {
+                // What is torn is cut off, or the next frame would stand behind bytes that are none.
                 file.set_len(end).map_err(|error| failed(disk, &error))?;
             }
             // A process that was killed may have written this without waiting for the disk: it is shown from now on.
@@ -208,6 +221,7 @@ fn read_log(disk: &dyn Disk, layers: &mut Layers) -> Result<Log> {
             log = Some(Log::at(name, file, segment.salt(), end));
         }
     }
+    // Last, when all that is needed was read.
     for first in old {
         disk.remove(&log::segment_name(*first))
             .map_err(|error| failed(disk, &error))?;

@@ -49,6 +49,7 @@ impl Overlay {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
+        // Held as long as it is looked at, so that no process changes the files meanwhile.
         lock.as_ref().map_or(Ok(()), lock_now)?;
         Ok(Self {
             path: path.to_owned(),
@@ -68,6 +69,7 @@ impl Overlay {
             Some(None) => Err(io::ErrorKind::NotFound.into()),
             None => {
                 let under = File::open(self.path.join(name))?;
+                // Also where the lock file is missing.
                 lock_now(&under)?;
                 let len = under.metadata()?.len();
                 let file = Arc::new(OverlayFile::new(Some(under), len));
@@ -93,6 +95,7 @@ impl Disk for Overlay {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             if let (true, Ok(name)) = (entry.file_type()?.is_file(), entry.file_name().into_string())
+                // What was removed or renamed here is gone, though the folder still has it.
                 && !files.contains_key(&name)
             {
                 names.push(name);
@@ -180,6 +183,7 @@ impl DiskFile for OverlayFile {
         if end > over.len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        // Beneath first, then the pages over it.
         self.read_under(&over, offset, into)?;
         for (page, bytes) in over.pages.range(offset / PAGE_BYTES..=end / PAGE_BYTES) {
             lay_over(into, offset, bytes, page * PAGE_BYTES);
@@ -196,6 +200,7 @@ impl DiskFile for OverlayFile {
                 Some(kept) => kept,
                 None => {
                     let mut kept = vec![0; PAGE_BYTES as usize];
+                    // A page is kept whole: what of it is not written here has to come from beneath.
                     self.read_under(&over, page * PAGE_BYTES, &mut kept)?;
                     kept
                 }
@@ -209,11 +214,13 @@ impl DiskFile for OverlayFile {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut over = self.lock();
         over.len = len;
+        // It never grows again: what was cut off beneath must not come back when the file is made longer.
         over.under_len = over.under_len.min(len);
         over.pages.split_off(&len.div_ceil(PAGE_BYTES));
         let last = len / PAGE_BYTES;
         let kept = usize::try_from(len % PAGE_BYTES).unwrap_or(0);
         if let Some(page) = over.pages.get_mut(&last) {
+            // What was cut off reads as zeros if the file grows again.
             page.iter_mut().skip(kept).for_each(|byte| *byte = 0);
         }
         Ok(())

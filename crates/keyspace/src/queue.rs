@@ -38,6 +38,7 @@ impl Queue {
     /// Takes a work, or gives it back with the reason.
     pub(crate) fn push(&self, job: Job) -> Result<(), (Job, Error)> {
         let mut waiting = self.lock();
+        // Under the lock of the queue: a work that came in after the last group would never be answered.
         if waiting.closed {
             return Err((job, Error::closed()));
         }
@@ -56,6 +57,7 @@ impl Queue {
         }
         waiting.bytes = bytes;
         waiting.jobs.push_back(job);
+        // Whoever is woken takes the lock at once.
         drop(waiting);
         self.arrived.notify_one();
         Ok(())
@@ -72,6 +74,7 @@ impl Queue {
         let waiting = self.lock();
         let waiting = self
             .arrived
+            // Closed and not empty goes on: what was taken is done.
             .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
         self.take_group()
@@ -81,6 +84,7 @@ impl Queue {
     pub(crate) fn take_group(&self) -> Option<Vec<Job>> {
         let mut waiting = self.lock();
         let works = waiting.jobs.len().min(GROUP_WORKS_MAX);
+        // From the front, in the order in which they came.
         let group: Vec<Job> = waiting.jobs.drain(..works).collect();
         waiting.bytes = waiting.bytes.saturating_sub(group.iter().map(|job| job.bytes).sum());
         (!group.is_empty()).then_some(group)

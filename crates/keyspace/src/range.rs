@@ -1,3 +1,8 @@
+//! Rows of a state in the order of their keys, merged from its layers.
+//!
+//! **Invariant: of a key the newest layer decides.** Whoever takes a row takes it from all layers beneath, too: an older value, or a row
+//! that was deleted since, would otherwise come after it as a row of its own.
+
 use crate::base::BaseRange;
 use crate::bytes::{Key, Value};
 use crate::layers::Known;
@@ -51,6 +56,7 @@ pub(crate) enum LayerRows<'a> {
 pub(crate) fn is_empty((from, to): Bounds<'_>) -> bool {
     match (from, to) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        // Equal and both included is one key; otherwise equal bounds hold nothing.
         (Bound::Included(from), Bound::Included(to)) => from > to,
         (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => from >= to,
     }
@@ -82,6 +88,7 @@ impl<'a> Range<'a> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
+        // Not in `new`: a layer may fail to be read, and a range that is never asked reads nothing.
         if !self.begun {
             self.begun = true;
             for layer in &mut self.layers {
@@ -95,6 +102,7 @@ impl<'a> Range<'a> {
             return Ok(None);
         };
         // Older layers do not decide about a key that a newer one knows.
+        // Only those behind it: a newer one with the same key would have been first.
         for index in first + 1..self.layers.len() {
             let same = self
                 .layers
@@ -102,6 +110,7 @@ impl<'a> Range<'a> {
                 .and_then(|layer| layer.head.as_ref())
                 .is_some_and(|head| *head.0 == *row.0);
             if same {
+                // Passed over now, or the older value would come as a row of its own.
                 self.take_head(index)?;
             }
         }
@@ -115,6 +124,7 @@ impl<'a> Range<'a> {
             let Some((key, _)) = &layer.head else { continue };
             let before = first.is_none_or(|(_, least)| match self.direction {
                 Direction::Forward => key.as_ref().cmp(least) == Ordering::Less,
+                // Strictly before, so that of equal keys the newest layer's stays.
                 Direction::Backward => key.as_ref().cmp(least) == Ordering::Greater,
             });
             if before {
@@ -140,9 +150,12 @@ impl Iterator for Range<'_> {
         loop {
             match self.advance() {
                 Ok(Some((key, Some(value)))) => return Some(Ok((key, value))),
+                // A deletion is no row, but it had to be taken to hide those beneath.
                 Ok(Some((_, None))) => {}
                 Ok(None) => return None,
                 Err(error) => {
+                    // After an error nothing more comes: rows behind the place that could not be read would look like all there
+                    // are.
                     self.layers.clear();
                     return Some(Err(error));
                 }

@@ -57,6 +57,7 @@ impl ReplayedSegment {
             at = frame.end;
         }
         let torn = at < self.bytes.len();
+        // A whole frame behind it was durable after it, so that this one was too, and is damaged.
         if torn && (!last || self.whole_frame_after(at)) {
             return Err(self.damaged(at));
         }
@@ -67,6 +68,7 @@ impl ReplayedSegment {
         let mut body = FrameReader(frame.body);
         for number in (frame.first..).take(frame.commits as usize) {
             let next = layers.number + 1;
+            // Commits have no gaps: what is missing was answered to somebody.
             if number > next {
                 let name = &self.name;
                 return Err(Error::damaged(format!(
@@ -76,6 +78,7 @@ impl ReplayedSegment {
             let changes = body.u32().ok_or_else(|| self.damaged(at))?;
             for _ in 0..changes {
                 let (key, value) = body.change().ok_or_else(|| self.damaged(at))?;
+                // Those that the base has already are read but not done again: a later one may have changed the same key.
                 if number == next {
                     layers.change_key(key.into(), value.map(Arc::from));
                 }
@@ -94,6 +97,7 @@ impl ReplayedSegment {
         }
         let (length, first, commits) = (reader.u32()? as usize, reader.u64()?, reader.u32()?);
         let body_sum = reader.u32()?;
+        // Before the length is used, which may be any number.
         if reader.u32()? != frame_checksum(self.salt, summed) {
             return None;
         }
@@ -108,6 +112,7 @@ impl ReplayedSegment {
     }
 
     fn whole_frame_after(&self, at: usize) -> bool {
+        // Byte by byte, for nobody knows where a frame begins behind one that is not whole.
         (at + 1..self.bytes.len()).any(|at| self.frame(at).is_some())
     }
 

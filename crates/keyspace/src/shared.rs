@@ -34,10 +34,12 @@ pub(crate) struct Pause {
 impl Pause {
     pub(crate) fn set(&self, reason: Error) {
         *self.lock() = Some(reason);
+        // After the reason is there.
         self.is_set.store(true, Ordering::Release);
     }
 
     pub(crate) fn clear(&self) {
+        // Nothing is locked where nothing was set, which is after every group.
         if self.is_set.swap(false, Ordering::AcqRel) {
             *self.lock() = None;
         }
@@ -102,6 +104,7 @@ impl Shared {
     /// of what is shown now.
     pub(crate) fn publish_change(&self, change: impl FnOnce(&mut Layers)) {
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        // From what is shown at this moment: the other thread may have shown another state since the caller looked.
         let mut layers = (**published).clone();
         change(&mut layers);
         let before = std::mem::replace(&mut *published, Arc::new(layers));
@@ -112,8 +115,10 @@ impl Shared {
 
     /// Takes no more writes from now on, for the first reason that there was.
     pub(crate) fn stop_writes(&self, reason: Error) {
+        // The first reason stays: what fails after it mostly follows from it.
         let _ = self.stopped.set(reason);
         if let (Some(durable), Some(stopped)) = (&self.durable, self.stop_reason()) {
+            // Whoever waits for a checkpoint would wait for ever.
             durable.checkpoints.refuse_all(&stopped);
         }
     }
@@ -137,6 +142,7 @@ impl Shared {
     /// Whoever finds the writer taken leaves the work to its holder, who looks at the queue again after letting go:
     /// so no work is left behind, and a work may itself hand in another one.
     pub(crate) fn run_waiting(&self) {
+        // Looked at again after the writer is let go: a work that came in while it was held has nobody else.
         while !self.queue.is_empty() {
             let mut writer = match self.writer.try_lock() {
                 Ok(writer) => writer,

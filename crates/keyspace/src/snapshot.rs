@@ -1,3 +1,5 @@
+//! One durable state of a space, as a reader holds it.
+
 use crate::Result;
 use crate::bytes::Value;
 use crate::layers::Layers;

@@ -1,3 +1,5 @@
+//! The threads of a space in a folder: one that writes the log, and one that writes the base.
+
 use crate::checkpoint;
 use crate::log::Log;
 use crate::shared::{Durable, Shared};
@@ -24,6 +26,7 @@ impl Threads {
             let shared = Arc::clone(shared);
             let guarded = move || {
                 if catch_unwind(AssertUnwindSafe(|| run(&shared))).is_err() {
+                    // Before the queue is closed, so that what is still in it is refused with the reason.
                     shared.stop_writes(Error::failed("a thread of the key space panicked".to_owned()));
                     // Whoever waits in the queue is answered, and nobody comes after.
                     shared.queue.close();
@@ -35,6 +38,7 @@ impl Threads {
         };
         let (ending, mut writer) = (Arc::clone(&write_all), SpaceWriter::with_log(log));
         let write = move |shared: &Shared| {
+            // None only when it is closed and empty, so that every work was answered.
             while let Some(works) = shared.queue.wait_for_group() {
                 writer.run(works, shared);
             }
@@ -54,6 +58,7 @@ impl Threads {
             checkpoints: Mutex::default(),
             write_all,
         };
+        // The checkpoints first: a writer without them would wait for ever once its memory is full.
         *lock(&threads.checkpoints) = Some(spawn("keyspace-base", Box::new(check))?);
         *lock(&threads.writer) = Some(spawn("keyspace-log", Box::new(write))?);
         Ok(threads)
@@ -61,6 +66,7 @@ impl Threads {
 
     /// Does what waits, writes all to the base, and ends.
     pub(crate) fn close(&self) -> Result<()> {
+        // Before the queue is closed, which is when the writer looks at it.
         self.write_all.store(true, Ordering::Release);
         self.end();
         match self.shared.stop_reason() {

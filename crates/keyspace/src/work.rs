@@ -1,3 +1,5 @@
+//! What a caller hands in: a function over a draft, and the duty to answer it.
+
 use crate::answer::{Promise, WorkAnswer};
 use crate::draft::Draft;
 use crate::{Error, Result};
@@ -59,9 +61,11 @@ where
     fn run(self: Box<Self>, draft: &mut Draft<'_>) -> (Ran, bool) {
         let Self { work, promise } = *self;
         // A draft that a panic left half done is dropped with all that it holds.
+        // Within the work: a panic that left the writer would take the works of others along.
         let done = catch_unwind(AssertUnwindSafe(|| work(draft)))
             .unwrap_or_else(|panic| Err(E::from(Error::panicked(panic_message(&*panic)))));
         let keep = done.is_ok();
+        // What became of the group comes first: what the work says was seen on a state that may not be kept.
         let ran = move |durable: Result<()>| promise.keep(durable.map_err(E::from).and(done));
         (Box::new(ran), keep)
     }

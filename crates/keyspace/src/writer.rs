@@ -29,6 +29,7 @@ impl SpaceWriter {
     pub(crate) fn run(&mut self, works: Vec<Job>, shared: &Shared) {
         let mut works = works.into_iter().peekable();
         while works.peek().is_some() {
+            // Before each group and not once: the group before may be what stopped it.
             if let Some(stopped) = shared.stop_reason() {
                 works.by_ref().for_each(|job| job.refuse_job(&stopped));
                 return;
@@ -51,6 +52,7 @@ impl SpaceWriter {
         let before = layers.number;
         let mut ran = Vec::new();
         for job in works {
+            // Each on what those before it made, though nothing of that is shown yet.
             ran.push(self.run_one(job, &mut layers));
             if self
                 .log
@@ -61,13 +63,16 @@ impl SpaceWriter {
             }
         }
         let durable = self.make_durable(shared);
+        // Otherwise all of it is dropped, also of works that changed nothing wrong: they built on one another.
         if layers.number > before && durable.is_ok() {
+            // Before anybody is answered: who was answered and looks must see what was done.
             shared.publish_change(|shown| {
                 shown.number = layers.number;
                 shown.active = layers.active;
                 shown.active_bytes = layers.active_bytes;
             });
         }
+        // All with the same outcome, in order.
         for answer in ran {
             answer(durable.clone());
         }
@@ -81,9 +86,11 @@ impl SpaceWriter {
         }
         let changes = match draft.into_changes() {
             Ok(changes) => changes,
+            // It waits for the group as well: it may have been refused for what an earlier work of the group did.
             Err(error) => return Box::new(move |durable| ran(durable.and(Err(error)))),
         };
         if !changes.is_empty() {
+            // Only where something changed: numbers have no gaps, and a frame has exactly the commits that it counts.
             layers.number += 1;
             if let Some(log) = &mut self.log {
                 log.add_commit(layers.number, &changes);
@@ -105,6 +112,7 @@ impl SpaceWriter {
         let paused = shared.pauses().log.reason()?;
         self.freeze_if_due(shared);
         let memory_bytes = durable.options.memory_bytes.saturating_mul(2);
+        // As long as there is memory, writing the log is what finds out whether there is room again.
         (shared.published_layers().active_bytes >= memory_bytes).then_some(paused)
     }
 
@@ -117,6 +125,7 @@ impl SpaceWriter {
         let disk = &*durable.disk;
         let is_paused = shared.pauses().log.reason().is_some();
         let written = disk
+            // Before a byte is written: a log in a folder that is no longer ours is written for nobody.
             .check_still_ours()
             .map_err(|error| Error::out_of_sight(&error))
             .and_then(|()| log.check(disk))
@@ -125,9 +134,11 @@ impl SpaceWriter {
                 0 if is_paused => log.append_nothing(disk),
                 _ => log.append_frame(disk),
             });
+        // Where a check failed, the frame was not written and must not go out with the next group.
         log.drop_frame();
         durable.log_bytes.set(log.bytes());
         match &written {
+            // A group that was written is the proof that there is room.
             Ok(()) => shared.pauses().log.clear(),
             Err(error) if error.is_paused() => shared.pauses().log.set(error.clone()),
             Err(error) => shared.stop_writes(error.clone()),
@@ -155,6 +166,7 @@ impl SpaceWriter {
         let (Some(log), Some(durable)) = (&mut self.log, &shared.durable) else {
             return;
         };
+        // An empty layer would begin a segment and write a base for nothing.
         if !shared.published_layers().active.is_empty() {
             // What could not be written is in the log.
             let _ = freeze(log, durable, shared);
@@ -164,9 +176,11 @@ impl SpaceWriter {
 
 /// Begins another segment of the log and hands the changes in memory over, once those of before are in the base.
 fn freeze(log: &mut Log, durable: &Durable, shared: &Shared) -> Result<()> {
+    // One frozen layer at most: a second would take the place of one that is not in the base.
     durable.checkpoints.wait_until_idle(shared)?;
     let next = shared.published_layers().number + 1;
     match Log::create_segment(&*durable.disk, next) {
+        // Only once the segment is durable: the old one goes on where a new one cannot be begun.
         Ok(created) => *log = created,
         Err(error) if error.is_paused() => {
             shared.pauses().log.set(error.clone());
@@ -178,6 +192,7 @@ fn freeze(log: &mut Log, durable: &Durable, shared: &Shared) -> Result<()> {
         }
     }
     durable.log_bytes.begin_segment(log.bytes());
+    // After the segment is there: what is frozen is in the old one, and what comes now in the new.
     shared.publish_change(Layers::freeze_changes);
     durable.checkpoints.begin();
     Ok(())
@@ -190,6 +205,7 @@ fn check_base(shared: &Shared, disk: &dyn Disk) -> Result<()> {
     loop {
         let Some(looked_at) = base else { return Ok(()) };
         let checked = looked_at.check(disk);
+        // Asked again after the check: only a base that is still shown can be judged.
         base = shown();
         // A compaction shows another one before it removes this one.
         let is_shown = base

@@ -70,7 +70,9 @@ pub(crate) fn newest_batch(files: &dyn LakeFiles) -> Result<Option<Batch>, LakeE
 pub(crate) fn put_batch(files: &dyn LakeFiles, batch: &Batch) -> Result<(), LakeError> {
     let path = batch_path(batch.number);
     let bytes = serde_json::to_vec(batch).map_err(|error| LakeError::unreadable(&path, error))?;
+    // Only where none of this number is there.
     let is_ours = files.put_new(&path, &bytes).map_err(LakeError::file(&path))?;
+    // Looked at again afterwards: a file of a number that was cleaned away could be put a second time.
     match is_ours && newest_number(files)? == Some(batch.number) {
         true => Ok(()),
         false => Err(LakeError::Overtaken),
@@ -79,6 +81,7 @@ pub(crate) fn put_batch(files: &dyn LakeFiles, batch: &Batch) -> Result<(), Lake
 
 /// Removes old batches.
 pub(crate) fn remove_old_batches(files: &dyn LakeFiles, newest: u64) -> Result<(), LakeError> {
+    // Some stay, so that who sleeps for a while finds its number taken.
     for number in numbers(files)?.filter(|number| number.saturating_add(KEPT_BATCHES) < newest) {
         let path = batch_path(number);
         files.remove(&path).map_err(LakeError::file(&path))?;

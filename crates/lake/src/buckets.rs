@@ -77,6 +77,7 @@ pub(crate) fn bucket_of<T>(hash: u64, there: &BTreeMap<String, T>, bits_min: usi
     }
     let is_free = |count: &usize| {
         let begun = bits.get(..*count).unwrap_or(&bits);
+        // As short as may be, but never the beginning of another's bits: a row has one place.
         let next = there.range(begun.to_owned()..).next();
         next.is_none_or(|(known, _)| !known.starts_with(begun))
     };
@@ -107,6 +108,7 @@ fn split_hashed<R>(bits: String, rows: Vec<(u64, R)>, rows_max: usize) -> Vec<(S
     if rows.is_empty() {
         return Vec::new();
     }
+    // Rows with one hash cannot be told apart by more bits.
     if rows.len() <= rows_max.max(1) || bits.len() >= BITS_MAX {
         return vec![(bits, rows.into_iter().map(|(_, row)| row).collect())];
     }

@@ -41,7 +41,9 @@ pub(crate) fn mark_personal(columns: &mut [Column], entity: &Entity) {
         let Some(attribute) = attribute else { continue };
         column.personal = match (column.personal, attribute.personal) {
             (Some(Personal::Omitted), _) | (_, Some(Personal::Omitted)) => Some(Personal::Omitted),
+            // What stands there is no value, and never becomes one.
             (Some(Personal::Hashed), _) => Some(Personal::Hashed),
+            // What could be read is emptied, and hashes get a column of their own: in one column nobody could tell them apart.
             (None | Some(Personal::Readable), Some(Personal::Hashed)) => Some(Personal::Omitted),
             (None | Some(Personal::Readable), of_model) => of_model,
         };
@@ -96,6 +98,7 @@ fn number_column(limits: &NumberLimits) -> ColumnType {
         None => (limits.decimals, limits.min.into_iter().chain(limits.max).collect()),
     };
     let whole_digits = ends.iter().map(|number| number.integer_digits()).max();
+    // Without both ends a number may have more digits than any decimal.
     let is_bounded = limits.only.is_some() || limits.min.is_some() && limits.max.is_some();
     match (decimals, whole_digits) {
         (Some(decimals), Some(whole)) if is_bounded && whole.saturating_add(decimals) <= DECIMAL_DIGITS => {

@@ -52,9 +52,11 @@ impl Lake {
             let Some(table) = self.tables.get(name) else { continue };
             let columns = table.columns.clone();
             for (level, files) in full_levels(table.files.values()) {
+                // By their first number, so that changes stay in the order in which they happened.
                 let files = self.in_order(name, &columns, files)?;
                 let level = (level + 1).to_string();
                 for mut added in self.put_together(name, &columns, &files, &level, now_millis)? {
+                    // The same rows in other files: whoever follows the table must not take them for new ones.
                     added.data_change = false;
                     draft.add_action(name, Action::Add(added));
                 }
@@ -65,6 +67,7 @@ impl Lake {
             }
         }
         if !draft.is_empty() {
+            // Before checkpoints, which then have it.
             self.commit(draft, "compact", None, now_millis)?;
         }
         for name in &names {
@@ -144,12 +147,15 @@ impl Lake {
         let names: Vec<String> = self.tables.keys().cloned().collect();
         for name in &names {
             let table = self.table(name)?;
+            // What others have added since must not be removed as nobody's.
             table.refresh_log(files.as_ref())?;
             table.forget_removed(before_millis);
+            // Removed files stay for as long as a reader may still read an older version.
             let kept: BTreeSet<String> = table.files.keys().chain(table.removed.keys()).cloned().collect();
             let old_logs = table.old_log_files(files.as_ref(), before_millis)?;
             let there = files.list(name).map_err(LakeError::file(name))?;
             let is_over = |entry: &&FileEntry| {
+                // A file that was put just now may belong to a batch that is still to come.
                 entry.made_at_millis < before_millis && entry.name.ends_with(".parquet") && !kept.contains(&entry.name)
             };
             let data = there

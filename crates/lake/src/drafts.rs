@@ -209,8 +209,10 @@ impl Lake {
             },
             tables: draft.tables,
         };
+        // From here on it counts, whatever happens to this process.
         put_batch(self.files.as_ref(), &batch)?;
         self.batch = batch;
+        // Tables after the batch: whoever opens the lake next does it where this one is killed.
         self.follow_batch()?;
         Ok(draft.appended)
     }
@@ -224,6 +226,7 @@ impl Lake {
                 let files = Arc::clone(&self.files);
                 let table = self.table(name)?;
                 let number = i64::try_from(batch.number).unwrap_or(i64::MAX);
+                // Done already, by this process before it was killed or by another.
                 if table.txn_version(&batch.lake).is_some_and(|done| done >= number) {
                     is_done = true;
                     break;
@@ -234,6 +237,7 @@ impl Lake {
                     break;
                 }
                 table.refresh_log(files.as_ref())?;
+                // What the batch removes is not there: somebody else has rewritten the table, and adding to it would double rows.
                 let gone = actions.iter().find(|action| match action {
                     Action::Remove(remove) => !table.files.contains_key(&remove.path),
                     _ => false,
@@ -275,6 +279,7 @@ impl Draft {
 
     /// Has a row be no more. What history has of it that tells of a person goes with it, at a later time.
     pub(crate) fn end_row(&mut self, tables: &EntityTables, key: String, updates: &mut RowUpdates) {
+        // Noted with the end of the row, so that its history is emptied later.
         if tables.is_personal() {
             let number = Cell::Long(i64::try_from(self.changes).unwrap_or(i64::MAX));
             self.erasures.push(vec![

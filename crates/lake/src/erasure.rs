@@ -60,6 +60,7 @@ impl Lake {
             emptied += self.draft_erased(&mut draft, entity, gone, now_millis)?;
         }
         for file in &waiting {
+            // In the batch that empties them: what is still to be erased is never forgotten before it is.
             draft.add_action(ERASURES, Action::Remove(removed_file(file, true, now_millis)));
         }
         draft.is_erased = true;
@@ -82,6 +83,7 @@ impl Lake {
                 };
                 let last = erasures.entry(entity.to_owned()).or_default().entry(key.to_owned());
                 let last = last.or_insert(*number);
+                // The last end of the row counts: what came before it is emptied, what came after is of a new row.
                 *last = (*last).max(*number);
             }
         }
@@ -102,6 +104,7 @@ impl Lake {
         let is_head = |column: &&Column| matches!(column.name.as_str(), "number" | "key");
         let heads: Vec<Column> = columns.iter().filter(is_head).cloned().collect();
         let is_gone = |number: Option<&Cell>, key: Option<&Cell>| match (number, key.and_then(Cell::as_text)) {
+            // A row that was made again under the key has later numbers.
             (Some(Cell::Long(number)), Some(key)) => gone.get(key).is_some_and(|last| number <= last),
             _ => false,
         };
@@ -134,6 +137,7 @@ impl Lake {
         for row in self.read_each(table, &file.path, columns)? {
             let mut row = row?;
             changed += usize::from(change_row(&mut row));
+            // Every row, changed or not: the new file takes the place of the old one.
             made.push_row(row)?;
         }
         if changed > 0 {
@@ -176,6 +180,7 @@ impl Lake {
                     has_changed |= hide_key(tables, row);
                     let key = row.get(CHANGE_KEY).and_then(Cell::as_text).unwrap_or_default();
                     let has_ended = ended.get(key).is_some_and(|last| number_of(row) <= *last);
+                    // Not in the table and not to be erased later: then it is emptied now.
                     if has_ended || !present.contains(key) {
                         has_changed |= empty_cells(columns, row, Emptied::Personal);
                     }
@@ -228,6 +233,7 @@ fn key_of(tables: &EntityTables, row: &[Cell]) -> String {
 fn number_of(row: &[Cell]) -> i64 {
     match row.first() {
         Some(Cell::Long(number)) => *number,
+        // Without a number it is taken for newer than any end, and kept.
         _ => i64::MAX,
     }
 }

@@ -123,6 +123,7 @@ impl Lake {
             for group in self.read_leaves(entity, &file.path, columns)? {
                 there.append_group(group?)?;
             }
+            // In the same commit as what takes its place: between two of them its rows would be there twice, or not at all.
             actions.push(Action::Remove(removed_file(file, true, now_millis)));
         }
         let split = {
@@ -139,6 +140,7 @@ impl Lake {
             };
             split_bucket(bits, rows, self.bucket_rows_max, hash_of)
         };
+        // A row that no part takes is left out: it was changed, or is gone.
         let mut places = vec![NOWHERE; there.rows];
         let mut made: Vec<LeafGroup> = split.iter().map(|_| LeafGroup::without_rows(columns)).collect();
         let mut new_rows = Vec::with_capacity(split.len());

@@ -78,6 +78,7 @@ impl LocalFiles {
         let path = folder.join(drawn_name()?);
         let mut file = File::create_new(&path)?;
         file.write_all(bytes)?;
+        // Before it has its name: a name must not stand for bytes that are not on the disk.
         file.sync_all()?;
         Ok(path)
     }
@@ -112,6 +113,7 @@ impl LakeFiles for LocalFiles {
         let unfinished = self.unfinished(bytes)?;
         // A second name for a file is refused where that name is taken: the one step that decides.
         let linked = fs::hard_link(&unfinished, &place);
+        // Its other name stays.
         fs::remove_file(&unfinished)?;
         match linked {
             Ok(()) => sync_folder_of(&place).map(|()| true),

@@ -148,6 +148,7 @@ impl LakeFollower {
     pub async fn follow_page(&mut self, now: &(dyn Fn() -> i64 + Sync)) -> Result<LakeStep, LakeError> {
         let mut opened = self.take_opened(now()).await?;
         let mut step = LakeStep::default();
+        // Only where nothing was read yet: with a reader the lake follows what it has.
         if opened.reader.is_none() && (opened.lake.needs_snapshot() || !opened.is_known) {
             opened = self.take_snapshot(opened, now, &mut step).await?;
         }
@@ -156,11 +157,13 @@ impl LakeFollower {
             Ok(page) => page,
             // What is gone was not seen: what the rows became of it can be.
             Err(error) if error.is_position_lost() => {
+                // What was told before the gap is in the snapshot too, and would come twice.
                 opened.pending.clear();
                 opened = self.take_snapshot(opened, now, &mut step).await?;
                 ChangePage::default()
             }
             Err(error) => {
+                // A failed call of the stream leaves the lake as it is; any other failure has it opened anew.
                 self.opened = Some(opened);
                 return Err(error.into());
             }
@@ -173,6 +176,7 @@ impl LakeFollower {
         let has_waited = now().saturating_sub(opened.pending_since) >= BATCH_MILLIS;
         let is_due = opened.pending.len() >= BATCH_CHANGES_MAX || has_waited && !opened.pending.is_empty();
         let is_old = now().saturating_sub(opened.lake.batch_at_millis()) >= IDLE_MILLIS;
+        // Also where nothing happened: a position that is not noted for a day would be lost.
         if is_due || is_old {
             let appended = self.write_batch(opened, now()).await?;
             step.appended.changes += appended.changes;
@@ -247,6 +251,7 @@ impl LakeFollower {
             pending_since: now,
             batches: 0,
         };
+        // Another process may have written since: what was read of the lake is then old.
         if !self.is_newest(&opened).await? {
             return Err(LakeError::Overtaken);
         }
@@ -268,8 +273,10 @@ impl LakeFollower {
         let position = opened.reader_at(&self.model, &self.source).position().clone();
         let pending = std::mem::take(&mut opened.pending);
         let at = position.clone();
+        // The position goes into the lake with the rows: what counts is there, and the note only keeps the changes.
         let (lake, appended) = in_lake(opened.lake, move |lake| lake.append_told(&pending, &at, now)).await?;
         opened.lake = lake;
+        // After the batch: noted first, a process that is killed would never bring what lies between.
         self.note(&mut opened, &position, now).await?;
         opened.batches += 1;
         let is_tidied = opened.batches >= TIDY_BATCHES;
@@ -324,6 +331,7 @@ impl LakeFollower {
                 Err(error) => return Err(error.into()),
             }
             opened.noted = self.followers.noted_of(&opened.name).await?;
+            // Overtaken in the note is nothing by itself; overtaken in the lake is.
             if !self.is_newest(opened).await? {
                 break;
             }
@@ -343,8 +351,10 @@ impl LakeFollower {
         let mut reader = ChangeReader::new(Arc::clone(&self.model), Arc::clone(&self.source), latest);
         let decoder = ChangeDecoder::new(Arc::clone(&self.model));
         let mut rows = SnapshotRows::new(decoder, self.held_rows_max);
+        // A position before the scan, from which on everything is told that the scan may miss.
         rows.take_told(&opened.lake, &reader.next_page().await?)?;
         let position = reader.position().clone();
+        // Noted before the scan, so that its changes are kept however long it takes.
         self.note(&mut opened, &position, now()).await?;
         let mut scan = SnapshotReader::new(Arc::clone(&self.model), Arc::clone(&self.source));
         let mut pages = 0_usize;
@@ -356,6 +366,7 @@ impl LakeFollower {
             }
             pages += 1;
             if pages.is_multiple_of(SCAN_PAGES) {
+                // The stream is read along, or it would have gone on too far when the scan ends.
                 rows.take_told(&opened.lake, &reader.next_page().await?)?;
             }
         }
@@ -364,6 +375,7 @@ impl LakeFollower {
             let page = reader.next_page().await?;
             rows.take_told(&opened.lake, &page)?;
             let is_past = reader.is_at_head() || reader.has_passed(passed.div_euclid(1_000));
+            // The stream may be late: what happened during the scan must have been told.
             if is_past && now() >= passed {
                 break;
             }
@@ -395,6 +407,7 @@ impl Opened {
 /// Whether the table has noted how far the lake is, or how far it was before its last batch.
 fn is_of_table(lake: &Lake, noted: Option<&Noted>) -> bool {
     let noted = noted.map(|noted| noted.position.clone());
+    // Also the one before: a process may have been killed between the batch and its note.
     noted.is_some() && (noted == lake.told_position() || noted == lake.position_before())
 }
 

@@ -68,6 +68,7 @@ impl Lake {
         now_millis: i64,
     ) -> Result<Self, LakeError> {
         lake_entities(&model)?;
+        // Values hashed without a key could be tried until one fits.
         if has_personal(&model) && secret.is_empty() {
             return Err(LakeError::Refused(
                 "personal values need a key to be hashed with".to_owned(),
@@ -86,6 +87,7 @@ impl Lake {
             entities: BTreeMap::new(),
             bucket_rows_max: BUCKET_ROWS_MAX,
         };
+        // First: the last batch may not be in every table yet, and what is read of them must have it.
         lake.follow_batch()?;
         lake.table(MISFITS)?;
         lake.table(ERASURES)?;
@@ -156,6 +158,7 @@ impl Lake {
         position: &StreamPosition,
         now_millis: i64,
     ) -> Result<Appended, LakeError> {
+        // Changes alone would leave rows out that nobody has changed.
         if self.needs_snapshot() {
             return Err(LakeError::Refused("changes follow a snapshot".to_owned()));
         }
@@ -189,6 +192,7 @@ impl Lake {
         for (entity, updates) in updates {
             jobs.extend(self.bucket_jobs(&entity, updates, 0)?);
         }
+        // Files before the batch that names them: until then they are nobody's.
         self.draft_files(&mut draft, jobs, now_millis)?;
         self.draft_apart(&mut draft, now_millis)?;
         self.commit(draft, "append", Some(position), now_millis)
@@ -215,6 +219,7 @@ impl Lake {
         let images = (change.before.as_ref(), change.after.as_ref());
         // What a row was and had no place for was said when it became that.
         let row = tables.change_row(&head, &key, images);
+        // The row as it is has a place; that it had none before was said then.
         let row = row.or_else(|_| tables.change_row(&head, &key, (None, images.1)));
         let current = change
             .after
@@ -258,6 +263,7 @@ impl Lake {
         };
         let row = tables.change_row(&head, &key, (None, None));
         rows.push(row.map_err(|_| LakeError::Shape)?);
+        // A row that does not fit any more must not stay in the table as it was.
         draft.end_row(tables, key, updates);
         draft.changes += 1;
         Ok(())
@@ -407,6 +413,7 @@ impl Lake {
                 Ok((current, tables.change_row(&head, &key, (None, Some(&row)))?))
             });
             match encoded {
+                // Nothing has changed: a row of history for it would tell a change that did not happen.
                 Ok((current, _)) if before.as_ref() == Some(&current) => {}
                 Ok((current, changed)) => {
                     updates.insert(key, Some(current));
@@ -430,6 +437,7 @@ impl Lake {
             }
         }
         // What it was is in the rows of changes before.
+        // What is left was in the lake and is not in the table any more.
         for key in there.into_keys() {
             if let Some(former) = former.remove(&key) {
                 updates.insert(former, None);
@@ -495,6 +503,7 @@ fn create_lake(files: &dyn LakeFiles, now_millis: i64) -> Result<Batch, LakeErro
     };
     match put_batch(files, &batch) {
         Ok(()) => Ok(batch),
+        // Of two who make it one is first, and both go on with that.
         Err(LakeError::Overtaken) => newest_batch(files)?.ok_or(LakeError::Overtaken),
         Err(error) => Err(error),
     }

@@ -106,10 +106,12 @@ impl EntityTables {
         let mut changes_columns = changes_there.to_vec();
         for column in &mut changes_columns {
             if let ColumnType::Struct(fields) = &mut column.ty {
+                // Also columns of before: what is personal now must be emptied where it was not.
                 mark_personal(fields, entity);
             }
         }
         let is_emptied = !readable.is_empty() || is_emptied_since(changes_there, &changes_columns);
+        // What is there keeps its place: files of before are read by it.
         merge_columns(&mut changes_columns, &wanted_changes(&attributes));
         let mut current_columns = current_there.to_vec();
         mark_personal(&mut current_columns, entity);

@@ -32,6 +32,7 @@ impl ValueHasher {
     /// Under a key; one that is empty is none.
     pub(crate) fn new(secret: &[u8]) -> Self {
         let mac = Hmac::<Sha256>::new_from_slice(secret).ok();
+        // Without a key there is no hash: an empty text is better than one that can be tried.
         ValueHasher(mac.filter(|_| !secret.is_empty()))
     }
 
@@ -73,6 +74,7 @@ impl EntityPersons {
                 .filter(|attribute| attribute.personal.is_none());
             // Keys may be made of what is personal, and what the model does not know may be anything.
             let names = others.flat_map(names_in_item);
+            // An attribute may be stored under the name of one that is personal.
             names.filter(|name| !hidden.contains(name)).map(str::to_owned).collect()
         });
         EntityPersons {
@@ -155,6 +157,7 @@ impl EntityPersons {
         }
         let named = reason.strip_prefix('`').and_then(|rest| rest.split_once('`'));
         match named {
+            // The reason may have the value in it, so that only the name is told.
             Some((name, _)) if self.names.contains(name) => format!("`{name}` does not fit"),
             Some((name, _)) if self.shown.as_ref().is_some_and(|shown| shown.contains(name)) => reason,
             _ => "the row is not as the model has it".to_owned(),

@@ -142,6 +142,7 @@ fn shred_cell(ty: &ColumnType, cell: Cell, levels: Levels, leaves: &mut [Leaf], 
     match (ty, cell) {
         (_, Cell::Null) => Ok(shred_nothing(ty, levels, leaves, at)),
         (ColumnType::Struct(fields), Cell::Struct(cells)) => shred_fields(fields, cells, levels.inside(), leaves, at),
+        // An empty list has a level of its own: it is there and has no element.
         (ColumnType::List(element), Cell::List(cells)) if !cells.is_empty() => {
             let mut end = at;
             for (place, cell) in cells.into_iter().enumerate() {

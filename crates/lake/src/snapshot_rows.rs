@@ -141,12 +141,14 @@ impl SnapshotRows {
             .entry(entity.to_owned())
             .or_default()
             .told
+            // The last that the stream tells counts, also that the row is gone.
             .insert(key, row);
         self.told_rows += usize::from(known.is_none());
     }
 
     fn add_misfit(&mut self, row: SnapshotRow) {
         let SnapshotRow::Misfit { item, .. } = &row else { return };
+        // By its content: an item that does not fit may be both scanned and told.
         if self.known_misfits.insert(json_text::json_of(&Value::M(item.clone()))) {
             self.misfits.push(row);
         }
@@ -223,6 +225,7 @@ impl SnapshotRows {
             }
         }
         let held = rows.held.iter().filter(|(key, _)| group.has_hash(key_hash(key)));
+        // In this order: what was told wins over what was read, wherever that lies.
         all.extend(held.cloned());
         for (key, row) in rows.told.iter().filter(|(key, _)| group.has_hash(key_hash(key))) {
             match row {
@@ -256,6 +259,7 @@ fn unnamed_file() -> io::Result<File> {
         options.mode(0o600);
     }
     let file = options.open(&path)?;
+    // It stays open and has no name: nobody else reads it, and it goes with the process.
     std::fs::remove_file(&path)?;
     Ok(file)
 }

@@ -48,6 +48,7 @@ impl TableLog {
             name: name.to_owned(),
             ..TableLog::default()
         };
+        // From the last checkpoint on, since the entries before it may be gone.
         if let Some(version) = table.checkpoint_versions(files)?.last().copied() {
             table.read_checkpoint(files, version)?;
         }
@@ -86,9 +87,11 @@ impl TableLog {
             text.push_str(&line);
             text.push('\n');
         }
+        // The one step that decides: of two who write a version one is told.
         if !files.put_new(&path, text.as_bytes()).map_err(LakeError::file(&path))? {
             return Ok(false);
         }
+        // Taken in only once it is there, so that what is known of the table is what it says.
         for action in actions {
             self.take(&path, action.clone())?;
         }
@@ -142,6 +145,7 @@ impl TableLog {
             }
             Action::Protocol(protocol) if protocol != PROTOCOL => {
                 let reason = "another has changed the table to a protocol that the lake does not write";
+                // Nothing is written to a table whose rules are not known.
                 return Err(LakeError::unreadable(path, reason));
             }
             Action::Txn(txn) => {
@@ -211,9 +215,11 @@ impl TableLog {
         let size = rows.len();
         let path = self.checkpoint_path(version);
         let bytes = file_of_rows(&columns, rows)?;
+        // Whoever was faster has written the same.
         files.put_new(&path, &bytes).map_err(LakeError::file(&path))?;
         let path = format!("{}/{LOG}/_last_checkpoint", self.name);
         let last = json!({"version": version, "size": size}).to_string();
+        // After the checkpoint is there, which it names.
         files.put_over(&path, last.as_bytes()).map_err(LakeError::file(&path))?;
         self.checkpoint = Some(version);
         Ok(())
@@ -227,6 +233,7 @@ impl TableLog {
         let is_old_checkpoint =
             |entry: &&FileEntry| entry.name.ends_with(".checkpoint.parquet") && entry.made_at_millis < before_millis;
         let old = entries.iter().filter(is_old_checkpoint);
+        // Nothing after the newest old checkpoint goes: readers begin at it.
         let Some(first_kept) = old.filter_map(|entry| version(&entry.name)).max() else {
             return Ok(Vec::new());
         };

@@ -52,6 +52,7 @@ impl Working<'_> {
         let own = members
             .iter()
             .map(|member| (key_in(model, &member.item), Some(member.item.clone())));
+        // Over what was read just now: the images were made of these, and a row that has changed since must fail the transaction.
         actual.extend(own);
         let planned = members.iter().map(|member| {
             let free = without_others(&members, member, &actual, direction);
@@ -125,6 +126,7 @@ fn merged(all: impl Iterator<Item = Step>, actual: &Actual, model: &Model) -> Op
         let step = match by_place.remove(&place) {
             None => step,
             Some(known) => match (comes(&known), comes(&step)) {
+                // Two rows at one place would be one row less.
                 (true, true) => return None,
                 (true, false) => known,
                 (false, _) => step,
@@ -132,6 +134,7 @@ fn merged(all: impl Iterator<Item = Step>, actual: &Actual, model: &Model) -> Op
         };
         by_place.insert(place, step);
     }
+    // Each was planned as if the others had gone; what it replaces is what lies there until then.
     let over = by_place.into_iter().map(|(place, step)| match step {
         Step::Put { item, .. } => Step::Put {
             item,

@@ -126,11 +126,13 @@ impl TableCopier<'_> {
         loop {
             let page = page_of(self.target, &table.name, self.options.page_items, start).await?;
             let read = page.items.len() as u64;
+            // The two control rows say different things, and are written by themselves.
             let is_control = |item: &Item| table.name == control.table() && control.is_row(item);
             let there: Vec<Item> = page.items.into_iter().filter(|item| !is_control(item)).collect();
             let wanted = items_of(self.source, table, &there).await?;
             let wanted = |item: &Item| {
                 let wanted = wanted.get(&table.key_of(item));
+                // What the source leaves behind must not lie there, either.
                 wanted.filter(|wanted| self.is_carried(control, table, wanted))
             };
             for item in &there {
@@ -174,6 +176,7 @@ pub(crate) async fn lacking_items(
 /// What lies under the keys of some items.
 async fn items_of(engine: &Engine, table: &CarriedTable, items: &[Item]) -> Result<BTreeMap<Item, Item>, RuntimeError> {
     let keys: Vec<Item> = items.iter().map(|item| table.key_of(item)).collect();
+    // Strongly: what was put a moment ago would otherwise seem to be lacking.
     let (found, _) = batch_get(engine.store(), engine.bounds(), &table.name, &keys, true).await?;
     Ok(found.into_iter().map(|item| (table.key_of(&item), item)).collect())
 }
@@ -205,6 +208,7 @@ where
         let units: u64 = units.sum();
         pacer.wait_until_paid().await;
         pacer.note_taken(units as f64);
+        // After the wait for the rate, which may be long, and before anything is sent.
         if seen.is_stale() {
             let at = seen.gate_moment();
             look().await?;

@@ -195,6 +195,7 @@ impl<'e> Deployer<'e> {
                 return Err(DeployError::Managed(stack.clone()));
             }
             wait_for_table(store, &table).await?;
+            // Read again: what was under way has made it another.
             let Some(live) = self.live().await? else { continue };
             let (steps, hindrances) = self.steps(&live);
             if !hindrances.is_empty() {
@@ -300,6 +301,7 @@ impl<'e> Deployer<'e> {
             }
         }
         if between.ttl != wanted.ttl {
+            // No attribute takes another's place: expiry ends, and begins anew.
             if between.ttl.is_some() && wanted.ttl.is_some() {
                 add(&mut between, TableStep::Ttl(None));
             }

@@ -70,6 +70,8 @@ impl Gate {
 
     /// Closes it, or opens it by what the table said at a moment.
     pub fn has_read(&self, closed: Option<&'static str>, at: Moment) {
+        // The reason before the mark, and the times last: a gate that was closed for having been read too long ago would
+        // otherwise be open until the mark stands.
         *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = closed;
         self.is_closed.store(closed.is_some(), Ordering::Release);
         self.read_at_wall.store(at.wall, Ordering::Release);
@@ -95,6 +97,7 @@ impl Gate {
             .saturating_sub(self.read_at_millis.load(Ordering::Acquire));
         let wall = (self.wall)().saturating_sub(self.read_at_wall.load(Ordering::Acquire));
         let longest = self.stale_after.as_millis();
+        // A clock that was set back says nothing; then the other one decides.
         u128::from(since) > longest || u128::try_from(wall).is_ok_and(|wall| wall > longest)
     }
 }
@@ -174,6 +177,7 @@ enum Bridges {
 async fn watch_table(engine: Engine, faces: Vec<String>, gate: Weak<Gate>, bridges: Bridges) {
     loop {
         tokio::time::sleep(GATE_BEAT).await;
+        // Before the row is read: what it says may be old by the time it is here.
         let Some(at) = gate.upgrade().map(|gate| gate.gate_moment()) else {
             return;
         };

@@ -172,6 +172,7 @@ impl<'e> Migrator<'e> {
                     return self.ended(&control, &target, consumed, was_done);
                 }
                 let live = match self.checked(&control, &faces).await {
+                    // What was found while somebody else began is of neither state.
                     Err(_) if !self.is_current(&control).await? => continue,
                     live => live?,
                 };
@@ -187,6 +188,7 @@ impl<'e> Migrator<'e> {
                 has_begun |= self.old.set_migration(&control, Some(&migration)).await?;
                 continue;
             };
+            // Rows that were changed already were changed by those words: others would leave rows of both kinds.
             if migration.target != target || migration.drops != self.options.drops {
                 return Err(MigrateError::Another(migration));
             }
@@ -272,6 +274,7 @@ impl<'e> Migrator<'e> {
                 MigrationPhase::Finish => return Err(MigrateError::TooLate(MigrationPhase::Finish)),
                 MigrationPhase::Look => has_begun |= self.old.set_migration(&control, None).await?,
                 MigrationPhase::Rows => {
+                    // Said before any row goes back: whoever still works forward learns from it that its phase is over.
                     let aborted = Migration {
                         phase: MigrationPhase::Abort,
                         ..migration
@@ -481,6 +484,7 @@ impl<'e> Migrator<'e> {
         let wanted = table::table_spec(self.new.model());
         let live = working.live_table().await?;
         working.change_table(steps_before(&wanted, &live)).await?;
+        // Looked at once more as a whole: from the next phase on there is no way back.
         Ok(self.pass_until_still(working, Direction::Forward).await? && working.verify_rows().await?)
     }
 
@@ -508,6 +512,7 @@ impl<'e> Migrator<'e> {
     async fn finished(&self, working: &Working<'_>) -> Result<bool, MigrateError> {
         loop {
             match working.finish_pass().await? {
+                // Only a reading that changed nothing says that nothing is left.
                 Passed::Whole(end) if end.written == 0 => break,
                 Passed::Whole(_) => {}
                 Passed::Over => return Ok(false),
@@ -527,6 +532,7 @@ impl<'e> Migrator<'e> {
             return Ok(false);
         }
         tokio::time::sleep(self.options.settles_for).await;
+        // Once more: a process that was asleep may have sent what it had read before the phase was another.
         if !self.options.settles_for.is_zero() && !self.pass_until_still(working, Direction::Backward).await? {
             return Ok(false);
         }

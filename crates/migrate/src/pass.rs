@@ -65,6 +65,7 @@ impl Working<'_> {
         let mut start = None;
         loop {
             let page = self.page(start.take()).await?;
+            // Each page anew: whoever aborts meanwhile brings rows the other way.
             if !self.is_phase_on().await? {
                 return Ok(Passed::Over);
             }

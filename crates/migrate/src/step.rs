@@ -88,6 +88,7 @@ pub(crate) fn row_steps(
             let is_before = is_stamped(found) == (direction == Direction::Backward);
             let is_given_up = is_guard(&target.kind) && found.contains_key(GUARD_OWNER) && is_before;
             if !is_ours && !is_given_up {
+                // Something is there that is neither the row's nor given up: writing over it would lose it.
                 return Err(Blocked(key.clone()));
             }
         }
@@ -112,6 +113,7 @@ pub(crate) fn row_steps(
         let Some(found) = actual.get(key).and_then(Option::as_ref) else {
             continue;
         };
+        // What somebody else has put there since stays.
         if !is_own_image(found, image, own, direction) {
             continue;
         }
@@ -144,6 +146,7 @@ fn is_as_wanted(found: &Item, target: &Image, is_both: bool, direction: Directio
                 let kept = item.iter().filter(|(name, _)| !is_note(name));
                 kept.map(|(name, value)| (name.clone(), value.clone())).collect()
             };
+            // Guards of both models may be equal: the stamp says which way it was brought.
             let is_done = is_stamped(found) == (direction == Direction::Forward);
             plain(found) == plain(&target.item) && (is_both || is_done)
         }
@@ -179,6 +182,7 @@ fn with_notes(target: &Image, from: &BTreeMap<Item, Image>, actual: &Actual) -> 
     let before = from.iter().find(|(_, image)| image.kind == KeptKind::Identity);
     let before = before.and_then(|(key, _)| actual.get(key)).and_then(Option::as_ref);
     for (name, value) in before.into_iter().flatten() {
+        // What the guard remembers of the row goes along with it.
         if name.starts_with('$') && name != GUARD_OWNER && name != STAMP {
             item.insert(name.clone(), value.clone());
         }
@@ -260,6 +264,7 @@ pub(crate) fn as_read(item: &Item, to_come: &Item) -> Condition {
         .iter()
         .map(|(name, value)| Condition::equal(Path::attribute(name), value.clone()));
     let absent = to_come.keys().filter(|name| !item.contains_key(*name));
+    // Also what it did not have: an attribute that came meanwhile would be written over.
     let absent = absent.map(|name| Condition::not_exists(Path::attribute(name)));
     let mut all: Vec<Condition> = there.chain(absent).collect();
     // One that was changed meanwhile remembers what it was.

@@ -196,6 +196,7 @@ impl<'e> TableCopier<'e> {
         let control = self.source_control().await?;
         let (relocation, is_new) = match control.current_relocation() {
             Some(known) if known.to != self.place => return Err(CopyError::Elsewhere(known.clone())),
+            // Also for who asks anew: one that was killed after the source had moved has left the target closed.
             Some(known) if known.phase == RelocationPhase::Moved => return self.release(&control, known).await,
             Some(known) => (known.clone(), false),
             None => {
@@ -213,10 +214,12 @@ impl<'e> TableCopier<'e> {
         }
         let control = self.marked_source(&relocation).await?;
         let copied = self.bring_items(&control, is_new).await?;
+        // Whoever follows the target must be able to tell what was put from what comes after it.
         if is_followed(self.target).await? {
             (self.progress)(CopyStage::Quiet, self.options.quiet_for.as_secs());
             tokio::time::sleep(self.options.quiet_for).await;
         }
+        // The source says so before the target is free: the other way round both would count for a moment.
         let moved = Relocation {
             phase: RelocationPhase::Moved,
             ..relocation
@@ -246,11 +249,13 @@ impl<'e> TableCopier<'e> {
             Some(known) if known.phase == RelocationPhase::Moved => Err(CopyError::Moved(known.clone())),
             Some(known) => {
                 let known = known.clone();
+                // The source first: whoever still copies looks there, and stops.
                 self.forget(&known).await?;
                 // The target may be out of reach: then it stays closed, and nothing lies there.
                 if let Ok(Some(there)) = self.target.table_control().await
                     && let Some(claim) = there.current_relocation()
                     && claim.id == known.id
+                    // One that holds items stays closed: half of a table must not be taken for a whole one.
                     && claim.phase == RelocationPhase::Claimed
                 {
                     unclaim_table(self.target, &there).await?;
@@ -307,6 +312,7 @@ impl<'e> TableCopier<'e> {
         (self.progress)(CopyStage::Settling, 0);
         tokio::time::sleep(self.options.source_settles_for).await;
         let source = self.marked_source(relocation).await?;
+        // Only after the wait: until then writes may still come that nobody can have followed.
         self.check_followers().await?;
         self.check_target_table().await?;
         let claim = Relocation {
@@ -333,6 +339,7 @@ impl<'e> TableCopier<'e> {
                     self.target.take_control_of(&source, claimed, Some(relocation)).await?;
                 }
                 (there, None) => {
+                    // Before it is claimed, too: a table in use is not closed to its service for the time of a look.
                     self.check_target_empty().await?;
                     match there {
                         Some(there) => self.target.set_relocation(there, Some(&claim)).await?,

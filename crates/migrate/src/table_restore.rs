@@ -158,6 +158,7 @@ impl<'e> TableRestorer<'e> {
     ///
     /// Where it cannot be done: then nothing was written, or the same call goes on once the reason is gone.
     pub async fn run(&self) -> Result<RestoredTable, RestoreError> {
+        // All of it before anything is written: a file that is torn at its end leaves the table as it was.
         let read = self.read()?;
         if self.is_done().await? {
             return Ok(RestoredTable {
@@ -229,6 +230,7 @@ impl<'e> TableRestorer<'e> {
             check_item(&archive.spec, item).map_err(wrong)?;
             (self.progress)(RestoreStage::Reading, 1);
             if let Some(control) = TableControl::of_row(model, &archive.table.name, item)? {
+                // Rows of a table that was on its way are half one model's and half another's.
                 if let Some(migration) = control.current_migration() {
                     let phase = migration.phase.word();
                     return Err(RestoreError::OnTheWay(format!(
@@ -317,6 +319,7 @@ impl<'e> TableRestorer<'e> {
         }
         let control = self.target.table_control().await?;
         let is_known = control.as_ref().is_some_and(|control| !control.faces().is_empty());
+        // Before it is looked for rows: whoever goes on finds its own.
         match control.as_ref().and_then(TableControl::current_relocation) {
             Some(known) if known.id == self.id() && known.phase.is_restoring() => return Ok(()),
             Some(known) => return Err(RestoreError::Elsewhere(known.clone())),
@@ -379,6 +382,7 @@ impl<'e> TableRestorer<'e> {
                         }
                     }
                     self.clear(claimed).await?;
+                    // Before the table can open: what runs by itself would begin as soon as it does.
                     let held = HeldTable {
                         archive: self.id(),
                         from: self.from(),
@@ -391,6 +395,7 @@ impl<'e> TableRestorer<'e> {
                         Some(carried) => self.target.take_control_of(carried, claimed, Some(&restoring)).await?,
                         None => self.target.set_relocation(claimed, Some(&restoring)).await?,
                     };
+                    // Nothing lies there yet, so that nothing has to be compared.
                     goes_on = false;
                 }
                 (Some(there), None) => {
@@ -477,6 +482,7 @@ impl<'e> TableRestorer<'e> {
                 if !self.is_put(archive, &item) {
                     continue;
                 }
+                // Whether or not it is put now: it is held against all that the table has in the end.
                 if !row::has_expired(self.target.model(), &item, ends_after) {
                     wanted.add(&item);
                 }

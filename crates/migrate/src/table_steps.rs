@@ -212,6 +212,7 @@ pub(crate) fn steps_after(wanted: &TableSpec, live: &TableSpec, dropped: Option<
 /// Everything that is done to the table, in order.
 pub(crate) fn all_steps(wanted: &TableSpec, live: &TableSpec, dropped: Option<&TableSpec>) -> Vec<TableStep> {
     let mut steps = steps_before(wanted, live);
+    // As it is after the first steps: an index that they remove has to be made again.
     let mut between = live.clone();
     steps.iter().for_each(|step| step.apply(&mut between));
     steps.extend(steps_after(wanted, &between, dropped));

@@ -95,6 +95,7 @@ impl Endpoint {
                 return Ok(Arc::clone(&known.description));
             }
         }
+        // Before it is asked for: the answer may be as old as that.
         let seen = Instant::now();
         let description = Arc::new(self.store.describe_table(name).await?);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

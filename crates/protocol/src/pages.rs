@@ -334,6 +334,7 @@ pub(crate) async fn query_page(endpoint: &Endpoint, input: &Input<'_>) -> Result
         index: page.index.clone(),
         range,
         filter: page.filter.clone(),
+        // Whole entries of the index: without the keys of the table nothing could be fetched.
         select: if fetches { Select::All } else { page.select() },
         consistent: page.consistent,
         direction,
@@ -458,6 +459,7 @@ async fn fetch(
         if !projection.is_empty() {
             let keys = table.spec.key.attributes();
             let more = keys.filter(|key| page.paths.iter().all(|path| path.name() != key.name));
+            // The keys, too, by which what was found is told; they are taken out again.
             projection.extend(more.map(|key| Path::attribute(key.name.clone())));
         }
         let mut wanted: Vec<Item> = chunk.iter().map(key_of).collect();

@@ -42,6 +42,7 @@ async fn stream_of(endpoint: &Endpoint, arn: &str) -> Result<(TableDescription, 
             false => error.into(),
         })?;
     match table.spec.stream {
+        // A table that was made anew has another label: an iterator of the old one must not go on in it.
         Some(view) if stream_label(&table) == label => Ok((table, view)),
         _ => Err(missing()),
     }

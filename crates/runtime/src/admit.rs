@@ -36,6 +36,7 @@ impl Engine {
             .map(|clause| &clause.expr);
         for condition in of_writes
             .chain(self.allowed_callers(name))
+            // Only what the caller alone decides: nothing of the request was read yet.
             .filter(|expr| is_of_the_caller(expr))
         {
             // Unknown counts as false here: who says nothing of itself is not admitted.

@@ -38,6 +38,7 @@ pub struct Turns(Arc<Semaphore>);
 impl Turns {
     /// So many calls of long reads at once.
     pub fn at_once(calls: NonZeroUsize) -> Self {
+        // A semaphore panics beyond it.
         Turns(Arc::new(Semaphore::new(calls.get().min(Semaphore::MAX_PERMITS))))
     }
 
@@ -91,10 +92,12 @@ impl<'t> ReadBudget<'t> {
 
     /// Says that the read is long as soon as it is, before the rows of its first long page are taken apart. Whether it is.
     pub(crate) async fn say_if_long(&self, bounds: &Bounds) -> bool {
+        // A short read never waits: it would stand behind the long ones that it must not suffer from.
         if self.rows() < bounds.short_read_rows {
             return false;
         }
         if let Some(memory) = &self.memory
+            // Said once: whoever runs this may move it elsewhere, and does so a single time.
             && !self.is_long.swap(true, Ordering::Relaxed)
         {
             memory.turns_long();
@@ -110,12 +113,14 @@ impl<'t> ReadBudget<'t> {
     ///
     /// Where there is no room for it.
     pub(crate) fn take_page(&self, page: &PageAnswer) -> Result<(), RuntimeError> {
+        // What was looked at, and not what was kept: it is the work that is bounded.
         self.rows.fetch_add(page.scanned, Ordering::Relaxed);
         let Some(memory) = &self.memory else { return Ok(()) };
         if page.items.is_empty() {
             return Ok(());
         }
         let bytes = brought_bytes(&page.consumed, page.items.len(), page.scanned);
+        // All of the request, since the pages that came before are still there.
         let all = self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         match memory.hold(all) {
             true => Ok(()),
@@ -137,6 +142,7 @@ impl<'t> ReadBudget<'t> {
 
     /// Whether a page has read as much as one page may.
     pub(crate) fn is_page_spent(&self, start: PageStart, bounds: &Bounds) -> bool {
+        // Rows and time, for either may be the scarce one: a store that is slow gives few rows in much time.
         self.rows() - start.rows >= bounds.rows_per_page || start.began.elapsed() >= millis(bounds.millis_per_page)
     }
 
@@ -184,6 +190,8 @@ impl Stretch {
         self.0 += 1;
         if self.0 >= ROWS_AT_A_STRETCH {
             self.0 = 0;
+            // Between rows that are taken apart, where no call waits: a thread that never gives way keeps short reads from
+            // starting.
             tokio::task::yield_now().await;
         }
     }
@@ -196,6 +204,7 @@ fn millis(count: usize) -> Duration {
 /// Bytes of the items that a call brought, at most: its cost tells what it looked at, and a filter may have kept some of that.
 fn brought_bytes(consumed: &Consumed, items: usize, scanned: usize) -> usize {
     let looked_at = consumed.total_units().read.half_count().saturating_mul(HALF_UNIT_BYTES);
+    // A page may have more items than were counted as looked at, and a part is never more than the whole.
     let part = looked_at.saturating_mul(items as u64) / (scanned.max(items).max(1) as u64);
     usize::try_from(part).unwrap_or(usize::MAX)
 }

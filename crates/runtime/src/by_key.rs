@@ -19,6 +19,7 @@ pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<It
     };
     for template in &choice.keys {
         let lookup = |path: &str| row::at_path(attributes, path);
+        // A row that lacks a part of its key is not in the table, so it has no key, rather than one with a gap.
         match row::encode_key(entity, template, &lookup)? {
             Some(value) => key.insert(template.attribute.clone(), value),
             None => return Ok(None),
@@ -42,6 +43,7 @@ pub async fn batch_get(
 ) -> Result<(Vec<Item>, Consumed), RuntimeError> {
     let mut items = Vec::new();
     let mut consumed = Consumed::default();
+    // DynamoDB refuses a larger batch, and answers a smaller one in part.
     for chunk in keys.chunks(bounds.batch_get_items) {
         let mut waiting = vec![BatchGetTable {
             table: table.to_owned(),
@@ -63,9 +65,11 @@ pub async fn batch_get(
             let answer = retry::with_retries(bounds, || store.batch_get(&request)).await?;
             consumed += &answer.consumed;
             items.extend(answer.items.into_values().flatten());
+            // No failure: the store says which keys it did not get to, and they are rows that may be there.
             waiting = answer.unprocessed;
             // A batch that gives something, though not all, is on its way; one that gives nothing is throttled.
             let more = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
+            // It ends all the same: each attempt that resets the count leaves fewer keys.
             attempt = if more < left { 1 } else { attempt + 1 };
         }
     }

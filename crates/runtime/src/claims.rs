@@ -24,12 +24,14 @@ pub fn claim_from_json(claim: &CallerClaim, token: &serde_json::Map<String, Json
         .iter()
         .try_fold(token.get(first)?, |json, step| json.as_object()?.get(step))?;
     let value = match (claim.spelling, said) {
+        // Unknown and not cut: with a part of the list, `!(x in list)` would hold of what was cut off.
         (ClaimSpelling::Json, Json::Array(elements)) if elements.len() > CLAIM_ELEMENTS_MAX => return None,
         (ClaimSpelling::Json, said) => values::from_json(said, &claim.ty).ok()?,
         (ClaimSpelling::Words, Json::String(text)) => {
             let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
             listed(words.into_iter(), &claim.ty).ok()?
         }
+        // A claim in another form is not read as if it had been meant.
         (ClaimSpelling::Words, _) => return None,
     };
     // Who has an empty id, or an empty role, has none.

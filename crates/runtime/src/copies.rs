@@ -47,6 +47,7 @@ impl Engine {
             let copy = attribute.copy.as_ref().filter(|copy| copy.kept == Kept::Stream);
             let Some(copy) = copy else { continue };
             let Some(source) = source_now(self, copy, row, scope).await? else {
+                // Nothing to compare with: a copy outlives its source.
                 continue;
             };
             if row.get(&attribute.name) != source.get(&copy.attribute) {
@@ -111,6 +112,7 @@ impl Engine {
         now: i64,
     ) -> Result<TriggerOutcome, RuntimeError> {
         let mut before = stale.source.clone();
+        // Any value but the one that it has: then the attribute counts as changed, for which the write runs.
         if before.remove(&stale.attribute).is_none() {
             before.insert(stale.attribute.clone(), Value::Null);
         }

@@ -75,6 +75,7 @@ impl Positions {
             .each
             .iter()
             .filter(|place| matches!(place, RangePosition::After(_)));
+        // One place has to fit, or no page could ever end.
         begun.count() <= 1 || self.each.iter().map(RangePosition::bytes).sum::<usize>() <= bytes_max
     }
 
@@ -84,13 +85,17 @@ impl Positions {
             return;
         }
         let mut left = bytes_max;
+        // The last row came from this one. Without its place the rows of equal order before it could not be told from those after
+        // it.
         let others = self.each.iter_mut().enumerate().filter(|(at, _)| *at != last);
         for (_, place) in others {
             match left.checked_sub(place.bytes()) {
                 Some(rest) => left = rest,
+                // Not `Start`: what earlier pages gave must be passed over when this range is begun anew.
                 None => *place = RangePosition::Behind,
             }
         }
+        // Only where a place was left out: otherwise the places say all, and the values of a row stay out of the cursor.
         self.passed = Some(Passed {
             range: last,
             order: order(),
@@ -119,6 +124,7 @@ impl RangePosition {
                 .iter()
                 .map(|(name, value)| name.len() + value.size_bytes() + PLACE_BYTES)
                 .sum(),
+            // They take a few bytes that are bounded by the number of ranges.
             RangePosition::Start | RangePosition::Done | RangePosition::Behind => 0,
         }
     }
@@ -161,12 +167,14 @@ impl Sealer {
 
     /// Seals bytes for what other bytes name.
     pub(crate) fn seal_bytes(&self, bytes: &[u8], belongs: &[u8]) -> Result<String, RuntimeError> {
+        // Random, and so long that it is never drawn twice: a nonce that is used twice with one key gives away both texts.
         let nonce = XNonce::from(random_bytes::<NONCE_BYTES>().ok_or(RuntimeError::Cursor)?);
         // Sealed where it is sent from: the nonce, what is sealed, and the tag that seals it.
         let mut sealed = Vec::with_capacity(NONCE_BYTES + bytes.len() + TAG_BYTES);
         sealed.extend_from_slice(&nonce);
         sealed.extend_from_slice(bytes);
         let secret = sealed.get_mut(NONCE_BYTES..).unwrap_or_default();
+        // Bound but not written: a scope in the text would have to be compared by whoever opens it.
         let tag = self.cipher.encrypt_in_place_detached(&nonce, belongs, secret);
         sealed.extend_from_slice(&tag.map_err(|_| RuntimeError::Cursor)?);
         Ok(URL_SAFE_NO_PAD.encode(&sealed))
@@ -184,9 +192,11 @@ impl Sealer {
 
     /// Opens what was sealed for what other bytes name.
     pub(crate) fn open_bytes(&self, text: &str, belongs: &[u8]) -> Result<Vec<u8>, RuntimeError> {
+        // Before it is decoded: anybody may send any text.
         if text.len() > CURSOR_BYTES_MAX {
             return Err(RuntimeError::Cursor);
         }
+        // The same answer whatever is wrong with it: which part failed would tell something to whoever forges one.
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| RuntimeError::Cursor)?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(RuntimeError::Cursor)?;
         let payload = Payload {
@@ -216,6 +226,7 @@ impl CursorScope<'_> {
     /// What the seal is bound to: equal bytes for equal requests, for maps are ordered. A request that has no such bytes gets no
     /// cursor: one that is bound to nothing would be good for every request.
     fn bytes(&self) -> Result<Vec<u8>, RuntimeError> {
+        // All claims, not only those that the read names: `allow` and keys may look at any of them.
         let claims: Vec<(&String, &Value)> = self.caller.claims.iter().collect();
         let args: Vec<(&String, &Value)> = self.args.iter().collect();
         serde_json::to_vec(&(self.read, self.plan, args, claims, self.caller.authenticated))

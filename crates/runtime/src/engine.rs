@@ -155,8 +155,10 @@ impl Engine {
             write_plans: Arc::clone(&self.write_plans),
             setting: Arc::clone(&self.setting),
             sealer: self.sealer.clone(),
+            // Shared and not new: two engines of one process must not read more at once than one may.
             turns: self.turns.clone(),
             search: self.search.clone(),
+            // It says by which store an engine is followed, which this one is.
             followed_on: None,
         }
     }

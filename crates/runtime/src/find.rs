@@ -109,6 +109,8 @@ impl<'a> Reading<'a> {
             Onward::At(positions) => Some(positions),
             Onward::End => return Ok(FoundRows::default()),
         };
+        // A cursor was made by a page of ranges, so it goes on in ranges: a key that is got anew would answer its row on every
+        // page.
         if positions.is_none() {
             match self.keyed()? {
                 Keyed::Row(keyed) if limit > 0 => return self.got(&keyed).await,
@@ -118,6 +120,7 @@ impl<'a> Reading<'a> {
         }
         let mut branches = self.open(positions)?;
         let passed = positions.and_then(|positions| positions.passed.as_ref());
+        // Asked once: only where time may change the order do rows have to be looked at before they are compared.
         let lapsing = branches.iter().any(|branch| self.order_lapses(branch.entity));
         let mut found = FoundRows::default();
         let start = self.budget.start_page();
@@ -132,6 +135,8 @@ impl<'a> Reading<'a> {
                 if self.may_end(&branches, start, found.rounds, requests) {
                     break;
                 }
+                // Rows that are dropped do not bring the page nearer to its limit, so nothing but this ends a page of which none
+                // is kept.
                 if found.rounds >= self.bounds().rounds_max {
                     return Err(self.reads_on_and_on());
                 }
@@ -140,6 +145,7 @@ impl<'a> Reading<'a> {
                 found.consumed += consumed;
                 requests += sent;
                 found.rounds += 1;
+                // Before anything is taken: rows that an earlier page gave may be among those that have just arrived.
                 if let Some(passed) = passed {
                     self.pass_over(&mut branches, passed)?;
                 }
@@ -158,6 +164,7 @@ impl<'a> Reading<'a> {
             stretch.row().await;
             // A row that is not kept was taken all the same: the next page goes on after it.
             if self.keeps(&branches, branch, &row)? {
+                // Counted over all branches, as positions are: `shorten_to` keeps the place of this range whatever its length.
                 last = branches
                     .iter()
                     .take(branch)
@@ -179,17 +186,22 @@ impl<'a> Reading<'a> {
         let enough =
             spent || rounds >= self.bounds().rounds_per_page || self.requests_max.is_some_and(|most| requests >= most);
         let mut streams = branches.iter().flat_map(|branch| &branch.streams);
+        // All three: a range that is behind has no place of its own yet, and places that do not fit would be begun anew by every
+        // page.
         enough && !streams.any(RangeRows::is_behind) && positions(branches).fit_bytes(self.bounds().cursor_bytes)
     }
 
     /// Where the rows after the last one are.
     fn onward(&self, branches: &[Branch<'a>], row: Option<&Attributes>, last: usize) -> Onward {
         let mut streams = branches.iter().flat_map(|branch| &branch.streams);
+        // Only a range that has ended and whose buffer is empty is done. A short page says nothing of either.
         if streams.all(RangeRows::is_done) {
             return Onward::End;
         }
         let mut positions = positions(branches);
         if let Some(row) = row {
+            // The order of the last row that was given, and not of one that was dropped after it: rows between the two are still
+            // to come.
             let values = || {
                 let order = self.selection.order.iter();
                 order.map(|order| row::at_path(row, &order.path).cloned()).collect()
@@ -210,10 +222,13 @@ impl<'a> Reading<'a> {
                         Ordering::Less => drop(stream.take_row()),
                         // Of rows in the same order those of the first range come first.
                         Ordering::Equal if at < passed.range => drop(stream.take_row()),
+                        // From here on all rows are new. To go on comparing would be wrong: later rows of the same order would be
+                        // dropped.
                         Ordering::Equal | Ordering::Greater => stream.catch_up(),
                     }
                 }
                 if stream.is_done() {
+                    // An ended range can give nothing twice, and one that stayed behind would keep the page from ever ending.
                     stream.catch_up();
                 }
                 at += 1;
@@ -260,6 +275,8 @@ impl<'a> Reading<'a> {
         let left = wanted;
         let bounds = self.bounds();
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        // What a filter lets through is not known: a second page that is as small as the first would take many calls for few
+        // rows.
         let least = u32::try_from(bounds.filtered_rows_min).unwrap_or(u32::MAX);
         let most = u32::try_from(bounds.rows_per_call).unwrap_or(u32::MAX);
         let one = matches!(self.selection.kind, SelectionKind::Get { .. });
@@ -291,6 +308,7 @@ impl<'a> Reading<'a> {
             }
             let streams = branch.streams.get_mut(now).unwrap_or_default();
             // Several rows by their keys come together: each costs what it does alone.
+            // Those that a batch has answered need no page any more, and are passed over by the loop below.
             if let [_, _, ..] = streams {
                 let (cost, batches) = self.get_together(streams, entity, follow).await?;
                 consumed += cost;
@@ -299,10 +317,12 @@ impl<'a> Reading<'a> {
             for stream in streams.iter_mut().filter(|stream| stream.needs_page()) {
                 // What was read did not suffice: the next page is larger, but not larger than what was kept so far tells.
                 let limit = match stream.pages_read() {
+                    // Exactly what is wanted: a row more would stay in the buffer of a range that cannot say where it was.
                     _ if stream.is_bare() => wanted,
                     0 => first,
                     pages => first.max(least).saturating_mul(1 << pages.min(6)).min(needed),
                 };
+                // Last, so that no guess about filters asks for more rows than one call may bring.
                 let limit = limit.min(most);
                 calls.push(stream.read_page(
                     self.store,
@@ -320,6 +340,7 @@ impl<'a> Reading<'a> {
         {
             return Ok((call.await?, sent));
         }
+        // The order of answers does not matter, since each range keeps its own rows; that at most so many calls run does.
         let mut answers = stream::iter(calls).buffer_unordered(bounds.calls_at_once);
         while let Some(answer) = answers.next().await {
             consumed += answer?;
@@ -336,6 +357,7 @@ impl<'a> Reading<'a> {
     /// range and what those before it had. Each that is not needed would have been read for nothing.
     fn ranges_at_once(&self, branches: &[Branch<'a>], wanted: usize, kept: usize) -> usize {
         if self.is_ordered() {
+            // Where rows are ordered every range is read in any case, so this only counts those that follow one another.
             return 1;
         }
         if self.is_whole {
@@ -364,6 +386,7 @@ impl<'a> Reading<'a> {
         follow: Option<WholeRowFetch<'_>>,
     ) -> Result<(Consumed, usize), RuntimeError> {
         let keys: BTreeSet<Item> = streams.iter().filter_map(RangeRows::key_to_get).cloned().collect();
+        // Nothing is taken then: a single key is read as any range is, by the caller.
         if keys.len() < 2 {
             return Ok(Default::default());
         }
@@ -378,8 +401,10 @@ impl<'a> Reading<'a> {
             consumed: consumed.clone(),
             ..PageAnswer::default()
         };
+        // Counted here as one page; what is given to each range below costs nothing, or it would be counted twice.
         self.budget.take_page(&whole)?;
         let items = whole.items.into_iter();
+        // A batch answers in no order, so each range finds its item by the key that it asked for.
         let items: BTreeMap<Item, Item> = items.map(|item| (table_key(self.model, &item), item)).collect();
         for stream in streams {
             let Some(key) = stream.key_to_get() else { continue };
@@ -423,6 +448,8 @@ impl<'a> Reading<'a> {
     pub fn sort(&self, entity: &Entity, rows: &mut [Attributes]) -> Result<(), RuntimeError> {
         let mut failed = None;
         let types = self.order_types(entity);
+        // A comparator cannot fail, so an error is kept aside; calling the two equal only ends the sort in some order that nobody
+        // sees.
         rows.sort_by(|a, b| {
             self.compare(&types, a, b).unwrap_or_else(|error| {
                 failed = Some(error);
@@ -451,10 +478,13 @@ impl<'a> Reading<'a> {
         b: impl Fn(usize) -> Option<&'v Value>,
     ) -> Result<Ordering, RuntimeError> {
         for (at, (order, ty)) in self.selection.order.iter().zip(types).enumerate() {
+            // Without a type nothing is known of how values of it are ordered, and the next one of the order decides.
             let Some(ty) = ty else { continue };
             let (a, b) = (row::at_path(a, &order.path), b(at));
             let compared = match (a, b) {
                 (Some(a), Some(b)) => row_order(a, b, ty)?,
+                // Absent values come first, and with `descending` last, here and wherever rows are sorted: a merge of two orders
+                // loses rows.
                 (None, Some(_)) => Ordering::Less,
                 (Some(_), None) => Ordering::Greater,
                 (None, None) => Ordering::Equal,
@@ -474,6 +504,8 @@ impl<'a> Reading<'a> {
             return Ok(false);
         };
         let scope = self.scope.with_row(row);
+        // The residue before `allow`: an expression of `allow` is evaluated on rows that are meant, and not on others of the
+        // table.
         for condition in &branch.residue {
             if !holds_condition(condition, &scope)? {
                 return Ok(false);
@@ -484,6 +516,8 @@ impl<'a> Reading<'a> {
         {
             return Ok(false);
         }
+        // Only earlier ones: of two alternatives that include a row, one must give it, and both would drop it if each asked the
+        // other.
         for earlier in branches.iter().take(at) {
             if self.satisfies(earlier, row)? {
                 return Ok(false);
@@ -501,6 +535,7 @@ impl<'a> Reading<'a> {
         self.selection.order.iter().any(|order| {
             let root = order.path.split('.').next().unwrap_or_default();
             let held = states.holding.iter().flat_map(|(_, held)| held);
+            // The state itself lapses, and with it the attributes that only rows in some states have.
             root == states.of || held.into_iter().any(|(name, _)| name == root)
         })
     }
@@ -518,6 +553,7 @@ impl<'a> Reading<'a> {
                 }
             }
         }
+        // After the loop: taking one changes which row of its range is next, and only those that were judged may go.
         for (branch, stream) in &left_out {
             take(branches, *branch, *stream);
         }
@@ -560,6 +596,7 @@ fn rows_needed(wanted: usize, kept: usize, seen: usize, expected_share: Option<f
     let rows_for_one = (seen.max(kept) as f64 + 1.0 / expected_share) / (kept as f64 + 1.0);
     let rows = (wanted as f64 * rows_for_one * ROWS_MORE_EACH_ROUND).ceil() as u32;
     match kept {
+        // None was kept so far, which says nothing about how many are needed; the other bounds on a call hold.
         0 => u32::MAX,
         _ => rows.max(u32::try_from(wanted).unwrap_or(u32::MAX)),
     }

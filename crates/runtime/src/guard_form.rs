@@ -71,6 +71,7 @@ impl GuardKey {
         let mac = Hmac::<Sha256>::new_from_slice(&self.0);
         let mut mac = mac.map_err(|_| RuntimeError::Internal("a guard's key has no length".to_owned()))?;
         for text in texts {
+            // The length of each before it, so that no two lists of texts are one.
             mac.update(&(text.len() as u64).to_be_bytes());
             mac.update(text.as_bytes());
         }

@@ -56,6 +56,7 @@ impl<'a> Keyed<'a> {
         allow: Option<&'a Expr>,
         consistent: bool,
     ) -> Result<Self, RuntimeError> {
+        // Several queries may have the same row, and which cover is taken is decided by counting ranges.
         let ([query], []) = (&*plan.queries, &*plan.covers) else {
             return Ok(Keyed::Several);
         };
@@ -67,7 +68,9 @@ impl<'a> Keyed<'a> {
             OneKey::Nothing => return Ok(Keyed::Nothing),
             OneKey::Several => return Ok(Keyed::Several),
         };
+        // A key that is not exact says too little, so that the whole meaning is checked on the row.
         let conditions = if exact { &query.rest } else { &query.meaning };
+        // What the request alone decides is decided before the call: it saves the read, and says nothing about the row.
         for condition in conditions.iter().filter(|condition| condition.attributes().is_empty()) {
             if !holds_condition(condition, &scope)? {
                 return Ok(Keyed::Nothing);
@@ -104,6 +107,7 @@ impl KeyedRow<'_> {
     ///
     /// As [`KeyedRow::of_answer`].
     pub(crate) fn of_lookup(&self, answer: &mut GetAnswer) -> Result<Option<Attributes>, RuntimeError> {
+        // Only where the store was asked for the row alone has it looked at type and expiry itself.
         if self.query.layout.row_alone().is_none() {
             return self.of_answer(answer);
         }
@@ -157,6 +161,7 @@ impl KeyedRow<'_> {
     ///
     /// As [`KeyedRow::of_answer`].
     pub(crate) fn of_whole_item(&self, item: Item) -> Result<Option<Attributes>, RuntimeError> {
+        // The key may be that of a row of another entity, where templates of two of them meet.
         if !is_row_of(self.model, self.entity, &item) {
             return Ok(None);
         }
@@ -167,6 +172,7 @@ impl KeyedRow<'_> {
     fn kept(&self, row: Option<Attributes>) -> Result<Option<Attributes>, RuntimeError> {
         let Some(row) = row else { return Ok(None) };
         let scope = self.scope.with_row(&row);
+        // The meaning first: `allow` is asked of rows that are meant.
         for condition in self.conditions.iter().chain(self.allow) {
             if !holds_condition(condition, &scope)? {
                 return Ok(None);

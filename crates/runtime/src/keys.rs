@@ -44,6 +44,7 @@ pub(crate) fn query_ranges(
     scope: Scope<'_>,
 ) -> Result<Vec<CollectionRange>, RuntimeError> {
     if query.scan {
+        // A scan has no key that anything could be left to, so it leaves nothing out and is exact.
         return Ok(vec![CollectionRange {
             keys: KeyRange {
                 partition: Vec::new(),
@@ -59,11 +60,14 @@ pub(crate) fn query_ranges(
     let types = place.choice.keys.iter().flat_map(|key| &key.parts).map(|part| &part.ty);
     let rounded = query
         .key_parts()
+        // In the order of the templates: an instant is finer or not by the type of the part that it stands in.
         .zip(types)
         .any(|(part, ty)| values::rounds_down(&part.values, ty));
     let mut all: Vec<CollectionRange> = Vec::new();
     for known in values::part_combinations(&place.types(query), query, &scope)? {
         let (partition, prefix) = known.split_at_checked(query.partition.len()).unwrap_or((&known, &[]));
+        // A value that no key can have is in no row, so that its range is left out. A range for all would be asked instead of
+        // none.
         let Some(partition) = place.encode_partition(partition)? else {
             continue;
         };
@@ -82,6 +86,7 @@ pub(crate) fn query_ranges(
             exact: sort.exact && !rounded,
         };
         // Several values may have one key: days of a month, words in another case.
+        // A range that is read twice would answer its rows twice, for nothing later compares rows of one branch.
         if !all.contains(&range) {
             all.push(range);
         }
@@ -120,20 +125,24 @@ pub(crate) fn one_key<'m>(model: &'m Model, query: &Query, scope: Scope<'_>) -> 
     for template in &place.choice.keys {
         values.clear();
         for part in &template.parts {
+            // A row whose state lapses may stand under another key, so that one get does not find it.
             let Some(asked) = asked.next().filter(|asked| asked.lapses.is_empty()) else {
                 return Ok(OneKey::Several);
             };
+            // The key of a rounded instant is that of others too, so that the row has to be looked at.
             exact &= !values::rounds_down(&asked.values, &part.ty);
             match values::one_of(&asked.values, &part.ty, &scope)? {
                 Some(value) => values.push(value),
                 None => return Ok(OneKey::Nothing),
             }
         }
+        // The same as for ranges, or the shortcut would find rows that the long way does not.
         match encode_whole(template, &values) {
             Some(value) => key.push((template.attribute.as_str(), value)),
             None => return Ok(OneKey::Nothing),
         }
     }
+    // Without the whole key there may be several rows, and a get of a part of it is refused.
     Ok(match key.len() == model.table.key.len() {
         true => OneKey::Key(key, exact),
         false => OneKey::Several,
@@ -194,6 +203,7 @@ impl<'a> PathTemplates<'a> {
         let mut keys = Vec::new();
         for key in self.partition_templates() {
             let values = known.get(used..used + key.parts.len()).unwrap_or_default();
+            // Parts are given one after the other over all attributes of the partition key.
             used += key.parts.len();
             match encode_whole(key, values) {
                 Some(value) => keys.push((key.attribute.clone(), value)),
@@ -214,6 +224,7 @@ impl<'a> PathTemplates<'a> {
         let mut conditions = Vec::new();
         for key in self.sort_templates() {
             let values = known.get(used..).unwrap_or_default();
+            // An attribute that is followed by another one must be an equality: DynamoDB has a range in the last condition alone.
             if values.len() >= key.parts.len()
                 && (sort.whole || used + key.parts.len() < known.len() || self.more_after(key))
             {
@@ -289,6 +300,7 @@ enum RangeEnd {
 /// A whole key from the values of all its parts; none where a value is not one that its part can have.
 fn encode_whole(key: &KeyTemplate, values: &[PartValue<'_>]) -> Option<Value> {
     if let ([Part::Variable(variable)], [PartValue::Value(value)]) = (key.template.parts(), values)
+        // A whole value is not escaped and may be no text, so it does not go through the text of a template.
         && variable.form == Form::Whole
     {
         // No key is empty.
@@ -316,6 +328,7 @@ fn text(key: &KeyTemplate, values: &[PartValue<'_>], pieces: usize) -> Option<St
             Part::Number(number) => text.push_str(&number.to_string()),
             Part::Variable(variable) => match values.next()? {
                 PartValue::Value(value) => {
+                    // A value that the part cannot have makes no key at all: half of one would be the key of other rows.
                     variable.encode_onto(value, key.template.delimiter(), &mut text).ok()?;
                 }
                 // Only text is escaped: days, months and cells stand as they are, whatever the delimiter.
@@ -332,6 +345,7 @@ fn text(key: &KeyTemplate, values: &[PartValue<'_>], pieces: usize) -> Option<St
 
 /// Text that a function made stands in the key as text does.
 fn escaped(text: &str, key: &KeyTemplate) -> String {
+    // Of any length: the bounds of the attribute hold for what is stored, and a prefix of it may be shorter.
     let plain = singlet_item::key::Variable::new("text", Form::Escaped, singlet_item::key::Domain::text(0, None));
     plain
         .encode_value(&Value::S(text.to_owned()), key.template.delimiter())
@@ -362,6 +376,7 @@ fn ranged(
             exact: true,
         }));
     };
+    // What stands behind the part belongs to the end of a range: every key of `a` begins with `a#`, and goes on.
     let follower = match parts.get(position + 1) {
         Some(Part::Text(text)) => text.clone(),
         _ => String::new(),
@@ -371,12 +386,14 @@ fn ranged(
         prefix,
         follower,
         last: position + 1 == parts.len(),
+        // A value that stands alone is not a text with a delimiter behind it, so its ends are exact as they are.
         whole: variable.form == Form::Whole,
     };
     if let Some(begins) = sort.low.as_ref().filter(|low| low.point == EndPoint::Beginning) {
         return beginning(key, ends, begins, scope);
     }
     let mut exact = true;
+    // Both ends count: one that is open or finer makes the range not exact, whatever the other is.
     let mut side = |end: &Option<End>, is_upper: bool| -> Result<RangeEnd, RuntimeError> {
         let Some(end) = end else { return Ok(RangeEnd::Open) };
         let value = match end.point {
@@ -398,6 +415,7 @@ fn ranged(
             }
         };
         let Some(value) = value else {
+            // No range at all, rather than one that is open on this side: a comparison with what is absent is true of no row.
             return Ok(RangeEnd::Nothing);
         };
         let finer = end.point == EndPoint::Itself && values::is_finer(&end.value.ty, ty);
@@ -410,7 +428,9 @@ fn ranged(
                 .ok()
                 .map(Value::S),
         };
+        // A value beyond what keys can have leaves the side open, where it lets rows through that are not meant.
         exact &= encoded.is_some();
+        // The key of the bound is that of earlier instants too, so that leaving it out would leave out rows that are meant.
         Ok(encoded.map_or(RangeEnd::Open, |value| RangeEnd::At(value, end.excluded && !finer)))
     };
     let (low, high) = match (side(&sort.low, false)?, side(&sort.high, true)?) {
@@ -421,6 +441,7 @@ fn ranged(
         RangeEnd::At(value, excluded) => Some((value, excluded)),
         RangeEnd::Open | RangeEnd::Nothing => None,
     };
+    // Open on both sides is not every key: other entities may stand in the same collection.
     if matches!((&low, &high), (RangeEnd::Open, RangeEnd::Open)) {
         return Ok(Some(Ranged {
             range: begins_with(&ends.prefix),
@@ -429,6 +450,7 @@ fn ranged(
         }));
     }
     let (low, high) = ends.keys(at(low), at(high));
+    // A single key at an end is named rather than called inexact, for the rest of the range needs no second look.
     Ok(between(low, high).map(|(range, except)| Ranged { range, except, exact }))
 }
 
@@ -440,6 +462,7 @@ fn beginning(key: &KeyTemplate, ends: Ends, begins: &End, scope: Scope<'_>) -> R
     let stands_as_it_is = ends.whole || key.parts.iter().any(|part| part.function == Some(PartFunction::Raw));
     let text = match stands_as_it_is {
         true => text,
+        // The beginning of a text is escaped as the text is: a delimiter in it would otherwise end the part.
         false => escaped(&text, key),
     };
     Ok(Some(Ranged {
@@ -465,9 +488,11 @@ fn between(low: KeyEnd, high: KeyEnd) -> Option<(Option<SortRange>, Vec<Value>)>
     let mut except = Vec::new();
     let range = match (low, high) {
         (Some((low, low_excluded)), Some((high, high_excluded))) => {
+            // DynamoDB refuses a range whose ends are the wrong way round, and no row is in it.
             if is_after(&low, &high) {
                 return None;
             }
+            // `BETWEEN` includes both ends, so that one which is left out has to be told apart by its key.
             except.extend(low_excluded.then(|| low.clone()));
             except.extend(high_excluded.then(|| high.clone()));
             SortRange::Between(low, high)
@@ -483,6 +508,7 @@ fn between(low: KeyEnd, high: KeyEnd) -> Option<(Option<SortRange>, Vec<Value>)>
 
 fn is_after(low: &Value, high: &Value) -> bool {
     match (low, high) {
+        // As DynamoDB compares them: by bytes, whatever the letters mean.
         (Value::S(low), Value::S(high)) => low.as_bytes() > high.as_bytes(),
         (Value::N(low), Value::N(high)) => low > high,
         (Value::B(low), Value::B(high)) => low > high,

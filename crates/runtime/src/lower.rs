@@ -42,11 +42,13 @@ pub(crate) fn split_residue<'a>(model: &Model, query: &'a Query, scope: Scope<'_
     for condition in &query.rest {
         match lowering.lower(condition, true)? {
             Lowered::True => {}
+            // The whole query answers nothing then, but the rest is lowered still: it may fail, and must not do so by chance.
             Lowered::False => split.empty = true,
             Lowered::Filter(filter) => filters.push(filter),
             Lowered::No => split.residue.push(condition),
         }
     }
+    // Not a matter of the meaning: no read may give a row that has expired, however it was asked for.
     let not_expired = lowering.not_expired();
     split.may_give_expired = not_expired.is_none() && lowering.expires();
     filters.extend(not_expired);
@@ -138,9 +140,11 @@ impl<'a> Lowering<'a> {
         }
         let lowered = match &expr.kind {
             ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+                // De Morgan: wanting `and` to be false takes one of its sides, and wanting `or` to be false takes both.
                 let both = (*op == BinaryOp::And) == wanted;
                 return Ok(join(self.lower(left, wanted)?, self.lower(right, wanted)?, both));
             }
+            // The other truth is wanted of what is inside; negating its condition would make true what is not known.
             ExprKind::Not(inner) => return self.lower(inner, !wanted),
             ExprKind::Binary(op, left, right) if op.is_comparison() => self.comparison(*op, left, right)?,
             ExprKind::Call(FunctionId::Contains | FunctionId::StartsWith, args) => self.text_test(expr, args)?,
@@ -161,6 +165,7 @@ impl<'a> Lowering<'a> {
             ExprKind::Bound(_) | ExprKind::Word(_) | ExprKind::Invalid => LoweredComparison::Decided(Lowered::No),
         };
         Ok(match (lowered, wanted) {
+            // Neither truth holds of what is not known, so that it is false whichever is wanted.
             (LoweredComparison::Unknown, _) => Lowered::False,
             (LoweredComparison::Decided(lowered), true) => lowered,
             (LoweredComparison::Decided(lowered), false) => negated(lowered),
@@ -170,6 +175,7 @@ impl<'a> Lowering<'a> {
     /// The value of the request's side of a comparison; unknown where it hangs on a claim that the caller does not have.
     fn request_value(&self, expr: &Expr, ty: &Type) -> Result<Option<Value>, RuntimeError> {
         let value = evaluate_as(expr, ty, &self.scope)?;
+        // A condition may have taken one way because a claim is missing, so that its value is asked a second time.
         let certain = value.is_some() && !matches!(expr.kind, ExprKind::Conditional(..));
         Ok(
             match certain || evaluate_bound(expr, &self.scope)? != Some(Value::Null) {
@@ -197,6 +203,7 @@ impl<'a> Lowering<'a> {
             };
             return Ok(Lowered::Filter(test).into());
         }
+        // Values are compared by the store as they stand there, and some types do not stand there in their order.
         if !other.attributes().is_empty() || !compares_as_stored(op, &attribute.ty, &other.ty) {
             return Ok(Lowered::No.into());
         }
@@ -226,6 +233,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn in_list(&self, left: &Expr, right: &Expr) -> Result<LoweredComparison, RuntimeError> {
+        // An element that a row decides cannot be an operand that is bound once.
         let Some(path) = self.path(left).filter(|_| right.attributes().is_empty()) else {
             return Ok(Lowered::No.into());
         };
@@ -250,9 +258,11 @@ impl<'a> Lowering<'a> {
             Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
             _ => return Ok(Lowered::No.into()),
         };
+        // DynamoDB takes no empty list, and nothing is in one.
         if values.is_empty() {
             return Ok(Lowered::False.into());
         }
+        // DynamoDB refuses more; the process has no such limit.
         if values.len() > IN_OPERANDS_MAX {
             return Ok(Lowered::No.into());
         }
@@ -273,6 +283,7 @@ impl<'a> Lowering<'a> {
         let value = match evaluate_bound(argument, &self.scope)? {
             Some(Value::Null) => return Ok(LoweredComparison::Unknown),
             Some(value) => value,
+            // Nothing contains or begins with what is absent.
             None => return Ok(Lowered::False.into()),
         };
         // Every text contains the empty text; DynamoDB takes no empty operand here.
@@ -293,6 +304,7 @@ impl<'a> Lowering<'a> {
         let mut names = text.split('.');
         let root = names.next()?;
         let attribute = self.entity.attribute(root)?;
+        // What is stored may have lapsed by now: the store would compare what the row no longer has.
         if expr.attributes() != [root] || changes_with_time(self.model, self.entity, root) || attribute.alias.is_some()
         {
             return None;
@@ -300,6 +312,7 @@ impl<'a> Lowering<'a> {
         let stored = match &attribute.stored {
             Stored::Own => root,
             Stored::As(name) => name,
+            // A computed attribute is nowhere in the item.
             Stored::No => return None,
         };
         if self
@@ -310,6 +323,7 @@ impl<'a> Lowering<'a> {
             return None;
         }
         let path = names.fold(Path::attribute(stored), |path, name| path.key(name));
+        // DynamoDB refuses a filter that names a key of what is queried.
         (!self.keys.contains(&stored)).then_some(path)
     }
 
@@ -325,6 +339,7 @@ impl<'a> Lowering<'a> {
         if projected.is_some_and(|projected| !projected.contains(&ttl.as_str())) || self.keys.contains(&ttl.as_str()) {
             return None;
         }
+        // Rounded down: a row has ended when the second that it names begins, here and in the process alike.
         let now = singlet_item::Number::from(self.scope.now.div_euclid(1_000));
         let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, Value::N(now));
         Some(Condition::not_exists(Path::attribute(ttl)).or(later))
@@ -337,6 +352,7 @@ fn negated(lowered: Lowered) -> Lowered {
         Lowered::True => Lowered::False,
         Lowered::False => Lowered::True,
         Lowered::Filter(filter) => Lowered::Filter(filter.negate()),
+        // What the store cannot decide it cannot decide the other way round either.
         Lowered::No => Lowered::No,
     }
 }
@@ -350,6 +366,7 @@ fn join(left: Lowered, right: Lowered, and: bool) -> Lowered {
         (Lowered::Filter(left), Lowered::Filter(right)) => {
             Lowered::Filter(if and { left.and(right) } else { left.or(right) })
         }
+        // Half of it would be another condition: of an `or` it loses rows, and an `and` of which the other truth is wanted is an `or`.
         _ => Lowered::No,
     }
 }

@@ -88,6 +88,7 @@ impl<'a> RangeRows<'a> {
             Direction::Ascending
         };
         RangeRows {
+            // Only in the table is a whole key one row: an index may have several entries under one key.
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
             is_mixed: query.is_mixed,
@@ -110,6 +111,7 @@ impl<'a> RangeRows<'a> {
     /// Says whether it is the only stream of its query. Then a page that is read to its end needs no keys of its rows: it is
     /// asked for without them, and never for more rows than are wanted.
     pub fn select_query(&mut self, query: &'a Query, alone: bool) {
+        // All of these need to look at the key of each row: without it, other rows of the collection would be answered too.
         self.is_bare = alone && query.takes_all() && self.except.is_empty() && self.key.is_none() && !self.is_mixed;
         if let Some(paths) = query.projection(!self.is_bare) {
             self.request.select = Select::Paths(paths.clone());
@@ -133,6 +135,7 @@ impl<'a> RangeRows<'a> {
 
     /// Which range this is, for a cursor that goes on in it.
     pub(crate) fn identify_range(&self, hasher: &mut impl Hasher) {
+        // The filter is not in it: it may hold the instant of the request, and positions do not depend on what is dropped.
         (&self.request.index, &self.request.range, self.request.direction).hash(hasher);
     }
 
@@ -144,8 +147,10 @@ impl<'a> RangeRows<'a> {
             SortRange::Equal(value) => Some((name.clone(), value.clone())),
             _ => None,
         });
+        // What the range fixes comes from the range and never from the cursor, so that no cursor leads out of it.
         key.extend(range.partition.iter().cloned().chain(sort));
         self.request.start = Some(key.clone());
+        // A page that takes no row must still say where it began, or the next one would begin at the start of the range.
         self.after = Some(key);
     }
 
@@ -205,6 +210,7 @@ impl<'a> RangeRows<'a> {
     /// Takes the next row; a cursor goes on after it.
     pub fn take_row(&mut self) -> Option<Attributes> {
         let arrived = self.buffer.pop_front()?;
+        // Here and nowhere else: a position that moved when a row arrived would skip those in the buffer.
         self.taken = Some(arrived.position);
         Some(arrived.row)
     }
@@ -216,6 +222,7 @@ impl<'a> RangeRows<'a> {
     /// so its buffer must be empty.
     pub fn row_position(&self) -> Option<Item> {
         let key = match self.is_bare && self.pages_read > 0 {
+            // Right only with an empty buffer, which `page` ensures by asking for no more rows than are wanted.
             true => self.next.clone(),
             false => self.taken.as_ref().map(item_of).or_else(|| self.after.clone()),
         };
@@ -240,6 +247,7 @@ impl<'a> RangeRows<'a> {
         limit: u32,
         (scope, budget): (Scope<'_>, &ReadBudget<'_>),
     ) -> Result<Consumed, RuntimeError> {
+        // No store takes a limit of zero, and a page of nothing would be asked for again for ever.
         self.request.limit = Some(limit.max(1));
         if let Some(next) = &self.next {
             self.request.start = Some(next.clone());
@@ -255,24 +263,28 @@ impl<'a> RangeRows<'a> {
             }
             None => retry::with_retries(&scope.setting.bounds, || store.query(&self.request)).await?,
         };
+        // Before the page is taken apart: another long read may have its call meanwhile, and whole rows take turns of their own.
         drop(turn);
         self.arrive_page(store, place, follow, page, (scope, budget)).await
     }
 
     /// Where the store looks itself at which items are rows, what tells that is not asked for.
     fn ask_for_row_alone(&mut self, store: &Arc<dyn Store>) {
+        // Only where nothing else tells what an item is: the process sees neither type nor expiry of what comes then.
         if let Some(paths) = self.layout.row_alone()
             && self.is_bare
             && !self.is_row_alone
             && store.looks_at_items()
         {
             self.request.select = Select::Paths(paths.clone());
+            // Before the call: it decides how the page that answers is read.
             self.is_row_alone = true;
         }
     }
 
     /// The key of the one item that is to be got, where the range holds no other and it was not got yet.
     pub(crate) fn key_to_get(&self) -> Option<&Item> {
+        // One that goes on after its only row has nothing left to get.
         let is_first = self.needs_page() && self.request.start.is_none();
         self.key.as_ref().filter(|_| is_first)
     }
@@ -291,6 +303,7 @@ impl<'a> RangeRows<'a> {
         (scope, budget): (Scope<'_>, &ReadBudget<'_>),
     ) -> Result<Consumed, RuntimeError> {
         let (model, entity) = place;
+        // Before rows are made of it, which is what takes memory: a request without room is refused with the items alone.
         budget.take_page(&page)?;
         self.rows_seen = self.rows_seen.saturating_add(page.scanned);
         budget.say_if_long(&scope.setting.bounds).await;
@@ -315,6 +328,8 @@ impl<'a> RangeRows<'a> {
                 }));
                 continue;
             }
+            // Told by its type and by its key, because an attribute of types may be absent and a mixed range holds keys of
+            // others.
             let strange =
                 !is_row_of(model, entity, &item) || (self.scan || self.is_mixed) && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
@@ -323,8 +338,10 @@ impl<'a> RangeRows<'a> {
             let taken = row::take_live_with_key(place, item, self.layout, scope)?;
             arrived.extend(taken.map(|(row, position)| Arrived { row, position }));
         }
+        // Before the fetch, which may fail: a bare position is told by whether a page was read.
         self.pages_read = self.pages_read.saturating_add(1);
         if let Some(follow) = follow {
+            // Before rows enter the buffer: the merge compares what is in it, and a thin row may lack what it is ordered by.
             arrived = follow
                 .rows(store, (model, entity), arrived, &mut consumed, scope)
                 .await?;
@@ -334,6 +351,7 @@ impl<'a> RangeRows<'a> {
         self.ended = page.last_key.is_none();
         // Rows that a filter dropped are not read again: a later page goes on after them.
         if let Some(last) = page.last_key.as_ref().filter(|_| self.buffer.is_empty()) {
+            // Only with an empty buffer: with rows in it, going on after the page would leave them out.
             (self.after, self.taken) = (Some(last.clone()), None);
         }
         self.next = page.last_key;
@@ -342,6 +360,7 @@ impl<'a> RangeRows<'a> {
 
     /// The one item as a page of its own; nothing where a page before has given it.
     async fn got(&self, store: &Arc<dyn Store>, key: &Item, scope: Scope<'_>) -> Result<PageAnswer, RuntimeError> {
+        // Its place is after its only row, wherever that is: a get does not know where it begins.
         if self.request.start.is_some() {
             return Ok(PageAnswer::default());
         }
@@ -386,12 +405,14 @@ pub(crate) fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
     });
     let partition = range.partition.iter().cloned().map(Some);
     let key: Item = partition.chain(sort).collect::<Option<_>>()?;
+    // A range that fixes only the partition key has a key of its own too, but no single row.
     (key.len() == model.table.key.len()).then_some(key)
 }
 
 /// Whether an item's key is one that the entity's templates make.
 pub(crate) fn has_key_of(entity: &Entity, item: &Item) -> bool {
     let fits = |key: &KeyTemplate| {
+        // Decoding it is the test: a template may begin like another one and go on differently.
         let value = item.get(&key.attribute);
         value.is_some_and(|value| key.template.decode_key(value).is_ok())
     };
@@ -422,6 +443,7 @@ impl WholeRowFetch<'_> {
         let mut wanted_rows = Vec::with_capacity(thin.len());
         for arrived in thin {
             let scope = scope.with_row(&arrived.row);
+            // A condition that thin rows decide is checked before the fetch, each row that it drops being a read that is saved.
             let is_wanted = self.decided.iter().map(|condition| holds_condition(condition, &scope));
             if is_wanted
                 .collect::<Result<Vec<bool>, _>>()?
@@ -434,12 +456,15 @@ impl WholeRowFetch<'_> {
         let thin = wanted_rows;
         let mut keys = Vec::with_capacity(thin.len());
         for arrived in &thin {
+            // An entry of the same entity carries its primary key, whatever its row became; that of another one has to be
+            // computed.
             keys.push(match of.id == self.entity.id {
                 true => Some(table_key(model, &item_of(&arrived.position))),
                 false => primary_key(self.entity, &arrived.row)?,
             });
         }
         let mut wanted: Vec<Item> = keys.iter().flatten().cloned().collect();
+        // Several thin rows may stand for one row, and a batch with the same key twice is refused by DynamoDB.
         wanted.sort();
         wanted.dedup();
         let (items, cost) = batch_get(
@@ -453,9 +478,11 @@ impl WholeRowFetch<'_> {
         *consumed += &cost;
         let items: BTreeMap<Item, Item> = items.into_iter().map(|item| (table_key(model, &item), item)).collect();
         let mut whole = Vec::with_capacity(thin.len());
+        // In the order of the thin rows, and with their positions: the cursor goes on in the index, not in the table.
         for (arrived, key) in thin.into_iter().zip(keys) {
             let item = key
                 .and_then(|key| items.get(&key))
+                // The index may be behind: the row may be gone by now, or its key taken by a row of another entity.
                 .filter(|item| is_row_of(model, self.entity, item));
             let row = item
                 .map(|item| row::decode_live(model, self.entity, item, scope))
@@ -481,6 +508,7 @@ pub fn is_row_of(model: &Model, entity: &Entity, item: &Item) -> bool {
     match &model.table.type_attribute {
         Some(name) => match item.get(name) {
             Some(Value::S(word)) => *word == entity.name,
+            // An item without a type may be a row that was stored before the table had that attribute; its key decides then.
             _ => true,
         },
         None => true,

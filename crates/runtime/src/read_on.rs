@@ -47,19 +47,23 @@ impl<'a> SelectionWalk<'a> {
 
     /// Some of the next rows, perhaps none; nothing at the end.
     pub async fn next(&mut self, limit: usize) -> Result<Option<Vec<Attributes>>, RuntimeError> {
+        // An empty page is not the end, so nothing but this is.
         if self.onward == Onward::End {
             return Ok(None);
         }
+        // Over all pages: each of them is bounded by itself and would begin anew.
         if self.rounds >= self.reading.bounds().rounds_max {
             return Err(self.reading.reads_on_and_on());
         }
         let Reading { name, budget, .. } = self.reading;
+        // Before a page, for it is what takes time; rows are counted after it, when it is known how many there were.
         budget.check_time(name, self.reading.bounds())?;
         let limit = limit.min(self.reading.bounds().rows_per_call);
         let found = self.reading.page(limit, &self.onward).await?;
         budget.check_rows(name, self.reading.bounds())?;
         self.consumed += found.consumed;
         self.rounds += found.rounds;
+        // Only now: a page that failed is not gone past.
         self.onward = found.onward;
         Ok(Some(found.rows))
     }
@@ -85,6 +89,7 @@ pub(crate) fn first_rows(reading: Reading<'_>, most: usize) -> impl Future<Outpu
 
 /// All rows, if they are not more than can be held at once.
 pub(crate) async fn all_rows(reading: Reading<'_>, most: usize) -> Result<WholeRows, RuntimeError> {
+    // One more than may be, so that too many can be told from exactly as many.
     let found = SelectionWalk::whole(reading).gathered(most.saturating_add(1)).await?;
     match found.rows.len() <= most {
         true => Ok(found),
@@ -114,6 +119,7 @@ pub(crate) fn rows_of_get(reading: &Reading<'_>) -> usize {
 pub(crate) fn one_of_get(name: &str, rows: Vec<Attributes>) -> Result<Option<Attributes>, RuntimeError> {
     let mut rows = rows.into_iter();
     match (rows.next(), rows.next()) {
+        // Never the first of them: which it is would depend on the order of keys.
         (_, Some(_)) => Err(RuntimeError::Several(name.to_owned())),
         (row, None) => Ok(row),
     }

@@ -18,6 +18,7 @@ pub async fn with_retries<T, F>(bounds: &Bounds, call: impl FnMut() -> F) -> Res
 where
     F: Future<Output = Result<T, StoreError>>,
 {
+    // A conflict is not tried again here: whoever writes has to look at the row that somebody else has changed.
     retried_where(bounds, |error| error.is_throttled() || error.is_unavailable(), call).await
 }
 
@@ -45,6 +46,7 @@ where
     let mut attempt = 1;
     loop {
         match call().await {
+            // The last failure is the answer, as it is: it says more than that there were too many attempts.
             Err(error) if (attempt as usize) < bounds.call_attempts_max && again(&error) => {
                 retry_pause(attempt).await;
                 attempt += 1;
@@ -61,6 +63,7 @@ pub async fn retry_pause(attempt: u32) {
 
 /// A random wait up to the bound of the attempt, so that callers that failed together do not come back together.
 fn backoff(attempt: u32) -> Duration {
+    // A shift of more than the bits there are would panic, and waits beyond some seconds help nobody.
     let most = BACKOFF_FIRST.saturating_mul(1 << attempt.min(6));
     most.mul_f64(fastrand::f64())
 }

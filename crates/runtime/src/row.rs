@@ -43,6 +43,7 @@ pub fn decode_live(
     item: &Item,
     scope: Scope<'_>,
 ) -> Result<Option<Attributes>, RuntimeError> {
+    // Before anything is decoded: an item whose time has come need not be as the model has it.
     match has_expired(model, item, scope.now) {
         true => Ok(None),
         false => decode_even_expired(model, entity, item, scope).map(Some),
@@ -57,6 +58,7 @@ pub(crate) fn decode_even_expired(
     scope: Scope<'_>,
 ) -> Result<Attributes, RuntimeError> {
     let mut row = decode_as_stored(entity, item)?;
+    // A mirror has no states of its own: its row lapses as that of its source does.
     lapse(model.source_of(entity), &mut row, scope)?;
     Ok(row)
 }
@@ -81,6 +83,7 @@ pub(crate) fn take_live_with_key<'k>(
             Stored::No => true,
             Stored::As(_) => false,
         };
+        // What is stored wins over what a key says: a key may have it folded or rounded.
         from_keys.retain(|name, _| entity.attribute(name).is_some_and(is_missing));
     }
     for told in &layout.told_by_keys {
@@ -100,6 +103,7 @@ pub(crate) fn take_live_with_key<'k>(
         let Some(held) = next_named(&mut held, &name) else {
             continue;
         };
+        // As soon as it is met, whatever else is in the item.
         if held.is_expiry && is_over(&value, scope.now) {
             return Ok(None);
         }
@@ -110,6 +114,7 @@ pub(crate) fn take_live_with_key<'k>(
             continue;
         };
         if held.is_key {
+            // Both need it: the row has the attribute, and the position of a cursor the key.
             key.push((held.name.as_str(), value.clone()));
         }
         if *attribute != name {
@@ -118,8 +123,10 @@ pub(crate) fn take_live_with_key<'k>(
         own.push((name, value));
     }
     let mut row: Attributes = own.into_iter().collect();
+    // Null is absent to the model, wherever it comes from.
     row.extend(from_keys.into_iter().filter(|(_, value)| !value.is_null()));
     name_again(entity, &mut row);
+    // Last: a lapse looks at attributes of the row, also at those that are other names of some.
     lapse(model.source_of(entity), &mut row, scope)?;
     Ok(Some((row, key)))
 }
@@ -157,11 +164,13 @@ pub(crate) fn take_live_without_keys(
             }
         };
         let Some(value) = value else { continue };
+        // Only a type that is there and another one: without it the item may be a row of before.
         let is_strange = held.is_type && value.as_str().is_some_and(|name| name != entity.name);
         if is_strange || held.is_expiry && is_over(value, scope.now) {
             return Ok(None);
         }
     }
+    // Attributes stand under other names, so that the item is not the row yet.
     if layout.has_renamed {
         return Ok(take_live_with_key((model, entity), item, layout, scope)?.map(|(row, _)| row));
     }
@@ -196,6 +205,7 @@ pub fn decode_as_stored(entity: &Entity, item: &Item) -> Result<Attributes, Runt
     let mut row = decode_keys(entity, item)?;
     row.retain(|name, _| {
         let attribute = entity.attribute(name);
+        // What stands under a name of its own is read from there below; the key may have it in another form.
         attribute.is_some_and(|attribute| !matches!(attribute.stored, Stored::As(_)))
     });
     for attribute in &entity.attributes {
@@ -224,6 +234,7 @@ pub fn complete_row(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> R
 fn name_again(entity: &Entity, row: &mut Attributes) {
     for attribute in &entity.attributes {
         let Some(alias) = &attribute.alias else { continue };
+        // Anew each time, since the attribute that it is another name of may have changed.
         match row.get(alias).cloned() {
             Some(value) => row.insert(attribute.name.clone(), value),
             None => row.remove(&attribute.name),
@@ -237,6 +248,7 @@ pub(crate) const ENDED: &str = "$ended";
 /// Whether an item says that its time has come. One whose expiry was moved since has another.
 pub fn is_marked_ended(model: &Model, item: &Item) -> bool {
     let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get(ttl));
+    // Equal to the expiry as it is now: one that was moved after the mark has not ended.
     ttl.is_some() && item.get(ENDED) == ttl
 }
 
@@ -272,6 +284,7 @@ fn lapse(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), 
     let Some(states) = &entity.states else {
         return Ok(());
     };
+    // In order and on the row as it becomes, because one state may lapse into another that has lapsed too.
     for lapse in &states.lapses {
         if is_due(states, lapse, row, scope)? {
             end_state(states, lapse, row);
@@ -313,6 +326,7 @@ fn end_state(states: &States, lapse: &Lapse, row: &mut Attributes) {
     let gone = states
         .holding
         .iter()
+        // What the later state holds too stays.
         .filter(|(during, _)| during.contains(&lapse.from) && !during.contains(&lapse.to));
     for (name, _) in gone.flat_map(|(_, held)| held) {
         row.remove(name);
@@ -368,6 +382,7 @@ pub(crate) fn encode_mirrors(
             .filter(|(name, _)| mirror.attribute(name).is_some())
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
+        // Without a part of its key there is no mirror, and what is there is removed by whoever compares before and after.
         if has_key(mirror, &carried) {
             items.push((mirror.id, item_of(model, mirror, &carried, ttl, scope)?));
         }
@@ -391,6 +406,7 @@ fn compute(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<()
         .iter()
         .filter(|attribute| attribute.is.is_some() && attribute.alias.is_none())
         .collect();
+    // One round for each that may build on another: the bound ends it, whatever they are made of.
     for _ in 0..=computed.len() {
         let mut changed = false;
         for attribute in &computed {
@@ -421,6 +437,7 @@ pub(crate) fn expiry_of(
     let value = evaluate_as(expires, &Type::Millis, &scope.with_row(row))?;
     let millis = value.and_then(|value| value.as_number()).and_then(Number::to_i64);
     // Rounded up: the second in which a row ends is still its own.
+    // Also before 1970, where dividing would round the other way.
     Ok(millis.map(|millis| millis.div_euclid(1_000) + i64::from(millis.rem_euclid(1_000) > 0)))
 }
 
@@ -450,6 +467,7 @@ fn item_of(
     }
     let lookup = |path: &str| at_path(row, path);
     let choice = template_choice(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
+    // The primary key before those of indexes: an index over the same attributes must not make them anew.
     put_keys(&mut item, entity, &choice.keys, &lookup)?;
     for entry in &entity.index {
         if let Some(choice) = template_choice(entry.key_choices(), row, scope)? {
@@ -477,6 +495,7 @@ pub(crate) fn template_choice<'a>(
     row: &Attributes,
     scope: Scope<'_>,
 ) -> Result<Option<&'a KeyChoice>, EvaluateError> {
+    // The first that holds, here and wherever a key is made of a row: writes and reads must choose alike.
     for choice in choices {
         let applies = match &choice.when {
             Some(when) => holds_condition(when, &scope.with_row(row))?,
@@ -496,6 +515,7 @@ fn put_keys<'k>(
     lookup: &dyn Fn(&str) -> Option<&'k Value>,
 ) -> Result<(), RuntimeError> {
     for key in keys {
+        // An index key of which a part is absent is left out, and with it the entry: that is how a row is not in an index.
         if let Some(value) = encode_key(entity, key, lookup)? {
             item.insert(key.attribute.clone(), value);
         }
@@ -534,6 +554,7 @@ pub(crate) fn at_path<'r>(row: &'r Attributes, path: &str) -> Option<&'r Value> 
 
 /// [`at_path`] of a row whose attributes are asked for by their names.
 pub(crate) fn at_path_of<'r>(attribute: impl Fn(&str) -> Option<&'r Value>, path: &str) -> Option<&'r Value> {
+    // A name with a dot may be an attribute of its own.
     if let Some(value) = attribute(path) {
         return Some(value);
     }

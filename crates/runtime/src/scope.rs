@@ -101,6 +101,7 @@ impl Setting {
         let missing = model
             .settings
             .iter()
+            // What is given wins: a default is for what was left out.
             .filter(|one| !given.settings.contains_key(&one.name));
         let defaults: Attributes = missing
             .filter_map(|one| {
@@ -165,6 +166,7 @@ impl Environment for Scope<'_> {
     }
 
     fn row(&self) -> Option<Cow<'_, Value>> {
+        // A write binds the row that it looked at; elsewhere `row` is the one whose attributes stand bare.
         let row = self.row.or(self.attributes)?;
         Some(Cow::Owned(Value::M(row.clone())))
     }
@@ -179,6 +181,7 @@ impl Environment for Scope<'_> {
 
     fn caller(&self, claim: &str) -> Option<Cow<'_, Value>> {
         match claim {
+            // It is known of the connection, so that no claim of the same name can pretend it.
             "authenticated" => Some(Cow::Owned(Value::Bool(self.caller.authenticated))),
             claim => self.caller.claims.get(claim).map(Cow::Borrowed),
         }

@@ -142,11 +142,13 @@ impl<'a> Reading<'a> {
             Onward::At(Positions {
                 searched: Some(place), ..
             }) => Some(place.clone()),
+            // Places of ranges mean nothing to a search; such a cursor is of a read that was planned otherwise.
             Onward::At(_) => return Err(RuntimeError::Cursor),
             Onward::End => return Ok(FoundRows::default()),
         };
         let query = self.word_query(matching)?;
         let mut found = FoundRows::default();
+        // No words match no rows; an index that is asked for nothing would match all.
         if query.is_empty() {
             return Ok(found);
         }
@@ -177,6 +179,8 @@ impl<'a> Reading<'a> {
                 is_end,
             } = index.search(request).await.map_err(RuntimeError::from)?;
             let is_spent = |gone_through: usize| {
+                // Rows that are gone or may not be seen do not fill the page, and a search without rights would read all that
+                // match.
                 gone_through >= PAGE_FOUND_ROWS_MAX || self.budget.is_page_spent(start, self.bounds())
             };
             let mut read = 0_usize;
@@ -197,11 +201,14 @@ impl<'a> Reading<'a> {
                     stretch.row().await;
                     read += 1;
                     gone_through += 1;
+                    // In the order of the index, whatever order the batch came in; one that is missing is no longer there.
                     if let Some(row) = rows.remove(key)
                         && self.keeps_found(search, matching, &query, &row)?
                     {
                         found.rows.push(row);
                     }
+                    // Also of a row that is dropped: the next page goes on after what was looked at, and not after what was
+                    // given.
                     place = Some(SearchPlace {
                         as_of,
                         counts: counts.clone(),
@@ -213,6 +220,7 @@ impl<'a> Reading<'a> {
                     break;
                 }
             }
+            // At the end only where all that were found were looked at: some may be left when the page is full.
             if (is_end || hits.is_empty()) && read == hits.len() {
                 found.onward = Onward::End;
                 return Ok(found);
@@ -245,6 +253,7 @@ impl<'a> Reading<'a> {
         let mut terms = Vec::new();
         for (name, value) in &search.terms {
             let value = evaluate(value, &self.scope)?;
+            // What has no term is left out here and checked on the row: the index must never decide more than it has.
             terms.extend(value.and_then(|value| search_term(name, &value)));
         }
         Ok(terms)
@@ -283,6 +292,7 @@ impl<'a> Reading<'a> {
             return Ok(rows);
         };
         let turn = self.budget.next_turn(self.bounds()).await;
+        // Read from the table and not from the index, which may be behind it.
         let (items, consumed) = batch_get(
             self.store,
             self.bounds(),
@@ -298,9 +308,11 @@ impl<'a> Reading<'a> {
             consumed,
             ..PageAnswer::default()
         };
+        // Rows of a search are rows that were read: without this, words would be a way past the bounds of a request.
         self.budget.take_page(&page)?;
         found.consumed += page.consumed;
         for item in page.items {
+            // The key may have another row by now.
             if !is_row_of(self.model, entity, &item) {
                 continue;
             }
@@ -320,6 +332,7 @@ impl<'a> Reading<'a> {
         query: &WordQuery,
         row: &Attributes,
     ) -> Result<bool, RuntimeError> {
+        // Meaning, rights and words on the row as it is: each may have changed since the index saw it.
         let scope = self.scope.with_row(row);
         for condition in search.meaning.iter().chain(self.allow) {
             if !holds_condition(condition, &scope)? {

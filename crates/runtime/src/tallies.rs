@@ -131,6 +131,7 @@ impl TallyHead {
 
     /// The generation that counts, where it is of the tally as the model has it now.
     pub fn live_for(&self, tally: &Tally) -> Option<i64> {
+        // Figures of another definition are right, and answer another question.
         let is_of_it = self.definition == tally.definition && self.broken.is_none();
         self.live.filter(|_| is_of_it)
     }
@@ -155,6 +156,7 @@ pub fn group_row(model: &Model, tally: &str, generation: i64, group: &GroupValue
     let sort = group_prefix(generation, group);
     row.extend(model.table.key.get(1).map(|key| (key.name.clone(), Value::S(sort))));
     let values = group.iter().map(|value| match value {
+        // In a list of its own each, so that what is absent can be told from any value.
         Some(value) => Value::L(vec![value.clone()]),
         None => Value::L(Vec::new()),
     });
@@ -164,6 +166,7 @@ pub fn group_row(model: &Model, tally: &str, generation: i64, group: &GroupValue
 
 /// The beginning of the sort keys of all groups of a generation whose first values are these.
 pub fn group_prefix(generation: i64, values: &[Option<Value>]) -> String {
+    // The generation first, so that all figures of one are one range.
     let mut text = format!("{generation}#");
     for value in values {
         text.push_str(&key_text(value.as_ref()));
@@ -202,6 +205,7 @@ fn key_text(value: Option<&Value>) -> String {
         Some(Value::Bool(truth)) => ('b', truth.to_string()),
         Some(other) => ('x', format!("{other:?}")),
     };
+    // The escape before the delimiter, or what it makes would be escaped again.
     let escaped = text.replace('%', "%25").replace('#', "%23");
     match escaped.len() <= KEY_TEXT_BYTES_MAX {
         true => format!("{mark}{escaped}"),

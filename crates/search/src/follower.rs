@@ -122,6 +122,7 @@ impl SearchFollower {
             opened = self.take_snapshot(opened, now, &mut step).await?;
         }
         let began = now();
+        // Of the mark, which was committed with the words: what was put and not committed is gone with the process.
         let position = opened.position();
         let reader = opened
             .reader
@@ -151,6 +152,7 @@ impl SearchFollower {
             opened = self.put_told(opened, page.told).await?;
         }
         let has_waited = now().saturating_sub(opened.pending_since) >= COMMIT_MILLIS;
+        // Committed where it is quiet, or at last after a while: searches see what is committed.
         let is_due = opened.pending > 0 && (is_quiet || has_waited || opened.pending >= COMMIT_CHANGES_MAX);
         let is_old = self.place.is_kept() && now().saturating_sub(opened.committed_at) >= IDLE_MILLIS;
         if is_due || is_old {
@@ -161,6 +163,7 @@ impl SearchFollower {
             if !self.served.is_shown() {
                 self.show(&opened);
             }
+            // As of before the page was asked for: what came in between may not be in it.
             self.served.is_as_of(began);
         }
         if now().saturating_sub(opened.erased_at) >= ERASE_MILLIS && opened.pending == 0 {
@@ -249,6 +252,7 @@ impl SearchFollower {
             // What an earlier process left to be erased is erased soon.
             erased_at: i64::MIN,
         };
+        // The note keeps the changes that are still to be read, so that it must be as far as the index.
         if opened.is_known {
             self.note(&mut opened, now).await?;
         }
@@ -267,6 +271,7 @@ impl SearchFollower {
                         for item in items.into_iter().flatten() {
                             let key = search_key(&table_key(&model, item));
                             if let Some(searched) = searched.first() {
+                                // A row that does not fit is found by nobody, whatever words it had.
                                 opened.words.put_row(searched, &key, None)?;
                             }
                         }
@@ -284,6 +289,7 @@ impl SearchFollower {
         let mark = Mark {
             id: opened.words.mark.id.clone(),
             layout: self.layout.clone(),
+            // The place before, too: killed between the commit and its note, the older one is noted.
             before: opened.words.mark.position.clone(),
             position: match position {
                 Some(StreamPosition::After(after)) => Some(after),
@@ -296,6 +302,7 @@ impl SearchFollower {
         if self.served.is_shown() {
             self.show(&opened);
         }
+        // After the commit: noted first, words between the two would be lost.
         self.note(&mut opened, now).await?;
         Ok(opened)
     }
@@ -337,10 +344,12 @@ impl SearchFollower {
         now: &(dyn Fn() -> i64 + Sync),
         step: &mut SearchStep,
     ) -> Result<Opened, SearchError> {
+        // Not served while it lacks rows: an answer with some of them looks like one with all.
         self.served.hide_index();
         step.is_snapshot = true;
         let latest = StreamPosition::Latest;
         let mut reader = ChangeReader::new(Arc::clone(&self.model), Arc::clone(&self.source), latest);
+        // A place before the scan, from which on everything is told.
         let mut told = reader.next_page().await?.told;
         opened = in_index(opened, |opened| opened.words.clear()).await?;
         let mut scan = SnapshotReader::new(Arc::clone(&self.model), Arc::clone(&self.source));
@@ -389,6 +398,7 @@ impl Opened {
 }
 
 fn put_change(model: &Model, searched: &[Searched], words: &WordIndex, change: &Change) -> Result<(), SearchError> {
+    // The key of the row as it was: a row that moves has to be taken out under its old key.
     let before = change.before.as_ref().or(change.after.as_ref()).unwrap_or(&change.key);
     put_row(model, searched, words, &change.entity, before, change.after.as_ref())
 }

@@ -68,6 +68,7 @@ pub(crate) fn look_up(index: &ShownIndex, request: &SearchRequest) -> Result<Loo
         parts.push(Part { segment, words, whole });
     }
     if let Some(after) = &request.after {
+        // Those of the first page: with others the rows would be in another order, and some come twice or not at all.
         counts.clone_from(&after.counts);
     }
     let weights = Weights::of_counts(&counts);
@@ -106,6 +107,7 @@ fn rows_of(segment: &SegmentReader, fields: Fields, request: &SearchRequest) -> 
     let mut rows = Vec::with_capacity(rarest.doc_freq() as usize);
     let alive = segment.alive_bitset();
     while rarest.doc() != TERMINATED {
+        // Removed rows stay in the index for a while.
         if alive.is_none_or(|alive| alive.is_alive(rarest.doc())) {
             rows.push(rarest.doc());
         }
@@ -283,6 +285,7 @@ fn best_of(
             continue;
         }
         let Some(key) = keys.ords().first(*row) else { continue };
+        // Strictly after the last row that was given, by its score and then its key.
         let is_after = after.is_none_or(|(last, first)| score < last || score == last && key >= first);
         if is_after {
             found.push((Reverse(score), key));
@@ -290,6 +293,7 @@ fn best_of(
     }
     let all = found.len();
     if all > request.most {
+        // The best of each part are enough: together they have the best of all.
         found.select_nth_unstable(request.most);
         found.truncate(request.most);
     }

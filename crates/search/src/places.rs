@@ -54,10 +54,12 @@ impl RowPlaces {
 
     /// Whether a place of a row lies in a circle.
     pub(crate) fn is_within(&self, row: DocId, circle: &IndexedCircle) -> bool {
+        // A part without places has no row that lies anywhere.
         let Some((latitudes, longitudes)) = &self.columns else {
             return false;
         };
         let lat = latitudes.values_for_doc(row).nth(circle.number);
+        // Less than a degree ever is, so that no row within the circle is passed over.
         let is_far = |lat: &f64| (lat - circle.center.lat).abs() * DEGREE_KM_MIN > circle.km;
         // Most are told by their latitude alone.
         let Some(lat) = lat.filter(|lat| *lat != NO_DEGREES && !is_far(lat)) else {

@@ -59,6 +59,7 @@ impl ServedIndex {
     pub(crate) fn is_as_of(&self, millis: i64) {
         self.shown.send_if_modified(|shown| {
             let is_later = millis > shown.as_of;
+            // Never back: who waits for an instant has seen that it was passed.
             shown.as_of = shown.as_of.max(millis);
             is_later
         });

@@ -55,6 +55,7 @@ where
                 (None, "") => causes(&operation),
                 (None, code) => code.to_owned(),
             };
+            // DynamoDB Local says it as an internal failure; it is a conflict, and may be tried again.
             let classified = match message.contains(WAITED_FOR_A_LOCK) {
                 true => StoreError::new(ErrorKind::Conflict, message),
                 false => StoreError::from_protocol(code, &message),

@@ -148,6 +148,7 @@ fn page(
         items: items_from_sdk(items.unwrap_or_default())?,
         count: usize::try_from(count).unwrap_or(0),
         scanned: usize::try_from(scanned).unwrap_or(0),
+        // An empty key is none: some endpoints answer it at the end.
         last_key: last_key.filter(|key| !key.is_empty()).map(item_from_sdk).transpose()?,
         consumed: reported_consumed(Counts::Reads, capacity),
     })

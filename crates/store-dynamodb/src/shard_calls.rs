@@ -36,6 +36,7 @@ impl ShardCalls for Client {
     async fn open_iterator(&self, stream: &str, shard: &str, place: &ShardPlace) -> Result<String> {
         let (kind, sequence) = match place {
             ShardPlace::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence.clone())),
+            // From the oldest that is kept, also for a shard that has just opened: `Latest` would skip what is in it.
             ShardPlace::Perhaps | ShardPlace::Start | ShardPlace::End => (ShardIteratorType::TrimHorizon, None),
         };
         let request = self

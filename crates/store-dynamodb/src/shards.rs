@@ -107,6 +107,7 @@ impl StreamProgress {
             shard: shard.id.clone(),
             parent: shard.parent.clone(),
             place: match shard.is_closed {
+                // Closed before it began: all of it was before.
                 true => ShardPlace::End,
                 false => ShardPlace::Start,
             },
@@ -184,6 +185,7 @@ impl StreamProgress {
         }
         let unread = self.shards.iter().filter(|shard| shard.place != ShardPlace::End);
         let oldest = unread.map(|shard| shard.read_at).chain([self.listed_at]).min();
+        // An hour before they are gone: what is read later may have lost its oldest.
         match oldest.is_some_and(|oldest| now.saturating_sub(oldest) >= READ_SECONDS_MAX) {
             true => Err(lost_position(
                 "the stream was last read at this position more than 23 hours ago, and changes are kept for 24",
@@ -207,6 +209,7 @@ impl StreamProgress {
     pub(crate) fn follow_listed(&mut self, listed: &[Shard], now: i64) {
         let is_listed = |id: &str| listed.iter().any(|shard| shard.id == id);
         self.shards.retain(|shard| {
+            // A list may be behind: a shard that is forgotten too early and listed again would be read twice.
             let may_come_back = now.saturating_sub(shard.read_at) < ENDED_SECONDS_MAX;
             shard.place != ShardPlace::End || may_come_back || is_listed(&shard.shard)
         });
@@ -215,6 +218,7 @@ impl StreamProgress {
                 continue;
             }
             if let Some(parent) = shard.parent.as_ref().filter(|parent| !is_listed(parent))
+                // Neither listed nor known: it may have changes that come before those of its child.
                 && self.place(parent).is_none()
             {
                 self.add(parent, None, ShardPlace::Perhaps);
@@ -236,6 +240,7 @@ impl StreamProgress {
     /// Whether a shard may be read: its parent is read to its end, or was before anything is known.
     pub(crate) fn is_due(&self, shard: &ShardProgress) -> bool {
         let parent = shard.parent.as_deref().and_then(|parent| self.place(parent));
+        // After its parent, whose changes came before.
         shard.place != ShardPlace::End && parent.is_none_or(|place| *place == ShardPlace::End)
     }
 

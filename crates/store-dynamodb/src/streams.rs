@@ -79,6 +79,7 @@ impl Iterators {
 
     fn keep(&self, stream: &str, shard: &str, place: &ShardPlace, iterator: String) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Forgotten all at once: they only save a call, and are opened again from their places.
         if all.len() >= ITERATORS_MAX {
             all.clear();
         }
@@ -119,8 +120,10 @@ impl StreamReading<'_> {
                 return Ok(page(Vec::new(), &progress));
             }
         };
+        // Before anything is read: what is read behind a gap would hide it.
         progress.is_kept(self.stream, self.now)?;
         if progress.is_to_be_listed(self.now, LIST_SECONDS) {
+            // All pages of the list, or a shard on the last one would be taken for gone.
             progress.follow_listed(&self.all_shards().await?, self.now);
         }
         let records = self.read_shards(&mut progress, request.limit as usize).await?;
@@ -146,6 +149,7 @@ impl StreamReading<'_> {
     /// Reads shards in turn until the page is full. Those that were read go to the back, so that a busy shard does not
     /// starve the others; nor does one that is throttled.
     async fn read_shards(&self, progress: &mut StreamProgress, limit: usize) -> Result<Vec<StreamRecord>> {
+        // Computed before any is read: a child must not be read in the page in which its parent ends.
         let due: Vec<bool> = progress.shards.iter().map(|shard| progress.is_due(shard)).collect();
         let (mut records, mut first, mut last) = (Vec::new(), Vec::new(), Vec::new());
         let (mut reads, mut throttled) = (0, None);
@@ -163,12 +167,14 @@ impl StreamReading<'_> {
                 }
                 Err(error) if error.is_throttled() => {
                     throttled = Some(error);
+                    // As it was, and at the end of the line: one that is throttled must not keep the others waiting.
                     last.push(before);
                 }
                 Err(error) => return Err(error),
             }
         }
         let is_stopped = throttled.is_some() && records.is_empty() && last.len() == 1;
+        // Those that were not read come first the next time, so that all have their turn.
         first.append(&mut last);
         progress.shards = first;
         match throttled {
@@ -179,12 +185,14 @@ impl StreamReading<'_> {
 
     async fn read_shard(&self, mut shard: ShardProgress, limit: usize) -> Result<(ShardProgress, Vec<StreamRecord>)> {
         let (at, mut next) = match self.records_at(&shard, limit).await {
+            // A parent that is not listed any more may be gone: then it had nothing left to tell.
             Err(error) if shard.place == ShardPlace::Perhaps && error.is_position_lost() => {
                 (At::Opened(Vec::new()), None)
             }
             answer => answer?,
         };
         let (mut records, reads) = match at {
+            // DynamoDB gives empty pages before those with records; a remembered iterator is past them.
             At::Opened(records) => (records, EMPTY_READS_MAX),
             At::Remembered(records) => (records, 0),
         };
@@ -203,6 +211,7 @@ impl StreamReading<'_> {
             (Some(_), None) => shard.place,
         };
         if let Some(iterator) = next {
+            // Under the place that it goes on from, so that only who is there takes it.
             self.iterators.keep(self.stream, &shard.shard, &place, iterator);
         }
         shard.place = place;
@@ -211,6 +220,7 @@ impl StreamReading<'_> {
 
     /// Reads at the iterator that is remembered, or, if there is none or the endpoint forgot it, at the place.
     async fn records_at(&self, shard: &ShardProgress, limit: usize) -> Result<(At, Option<String>)> {
+        // Taken out: an iterator that is used twice would give the same page to two.
         if let Some(iterator) = self.iterators.take(self.stream, &shard.shard, &shard.place) {
             match self.calls.read_iterator(&iterator, limit).await {
                 Err(error) if error.is_position_lost() => {}
@@ -219,6 +229,7 @@ impl StreamReading<'_> {
         }
         let opened = self.calls.open_iterator(self.stream, &shard.shard, &shard.place).await;
         let iterator = opened.map_err(|error| match error.is_not_found() {
+            // Gone before it was read to its end: its changes are lost, and that must be said.
             true => lost_position(format!("shard `{}` is gone, and was not read to its end", shard.shard)),
             false => error,
         })?;

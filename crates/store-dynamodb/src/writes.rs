@@ -31,6 +31,7 @@ pub(crate) async fn put_item(client: &Client, request: &PutRequest) -> Result<Wr
         .set_expression_attribute_names(placeholder_names(&expressions.placeholders))
         .set_expression_attribute_values(placeholder_values(&expressions.placeholders))
         .set_return_values(request.return_old.then_some(ReturnValue::AllOld))
+        // The item that it failed on: by it is told which condition failed, and why.
         .return_values_on_condition_check_failure(OLD_IMAGE)
         .return_consumed_capacity(CAPACITY)
         .send()
@@ -153,6 +154,7 @@ pub(crate) async fn transact_write(client: &Client, request: &TransactWriteReque
     let answer = client
         .transact_write_items()
         .set_transact_items(Some(actions))
+        // By it DynamoDB knows the request again when it is sent twice.
         .set_client_request_token(request.token.clone())
         .return_consumed_capacity(CAPACITY)
         .send()

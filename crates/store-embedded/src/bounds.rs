@@ -26,6 +26,7 @@ pub(crate) fn query_span(table: &Table, index: Option<&Index>, range: &KeyRange)
     };
     for (_, range) in leading {
         if let SortRange::Equal(value) = range {
+            // In the order of the schema, which `check_sort` has made sure of: the bytes of a key are compared from the left.
             put_key_value(&mut prefix, value);
         }
     }
@@ -69,6 +70,7 @@ fn sort_span(prefix: Vec<u8>, range: &SortRange) -> Span {
             ..whole
         },
         SortRange::Greater(value) => Span {
+            // Not the key itself: in an index the keys of items follow, all of which have this value.
             from: above(value).unwrap_or(whole.from),
             to: whole.to,
         },
@@ -82,6 +84,7 @@ fn sort_span(prefix: Vec<u8>, range: &SortRange) -> Span {
         },
         SortRange::BeginsWith(start) => {
             let mut key = prefix.clone();
+            // Without the end of a text, which would make it an equality.
             put_key_prefix(&mut key, start);
             Span::with_prefix(key)
         }
@@ -237,6 +240,7 @@ pub(crate) fn start_position(table: &Table, index: Option<&Index>, start: &Item)
             names.push(attribute);
         }
     }
+    // Exactly the keys: a start with one too few would stand before rows that were given.
     if start.len() != names.len() {
         return Err(invalid());
     }
@@ -260,6 +264,7 @@ pub(crate) fn check_start(
     span: &Span,
     position: &[u8],
 ) -> Result<()> {
+    // A start beyond the range would read rows that were not asked for, or none at all.
     if span.contains(position) {
         return Ok(());
     }

@@ -108,6 +108,7 @@ impl Table {
     pub(crate) fn item_key_of<'v>(&self, value_of: impl Fn(&str) -> Option<&'v Value>) -> Vec<u8> {
         let mut key = layout::of_table(Area::Items, self.number);
         let partition = self.partition_key().iter();
+        // The hash of the partition comes first, so that a part of a scan is one span.
         layout::put_partition(&mut key, partition.filter_map(|attribute| value_of(&attribute.name)));
         for attribute in self.sort_key() {
             let Some(value) = value_of(&attribute.name) else { break };
@@ -122,6 +123,7 @@ impl Table {
 
     /// Keeps the table in the space.
     pub(crate) fn store(&self, catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<()> {
+        // Before the row is put: whoever sees the new table must not take the old one from memory.
         catalogue.changes_with(draft);
         let key = layout::named_key(Area::Tables, &self.spec.name);
         draft.put_row(key, stored::encode_table(self)).map_err(from_space)
@@ -158,6 +160,7 @@ impl Catalogue {
         let changed_by = self.changed_by.load(Ordering::Acquire);
         if let Some(known) = known.get(name)
             && changed_by <= as_of
+            // Both: what is known may be older than the change, or the view may be.
             && changed_by <= known.as_of
         {
             return Ok(Some(Arc::clone(&known.table)));
@@ -178,6 +181,7 @@ impl Catalogue {
                 known.as_of = known.as_of.max(as_of);
                 Arc::clone(&known.table)
             }
+            // A view of before must not put its table over a newer one.
             Some(known) if known.as_of > as_of => Arc::new(table),
             _ => {
                 let table = Arc::new(table);
@@ -193,6 +197,7 @@ impl Catalogue {
 
     /// Says that a commit changes a table, before it does.
     pub(crate) fn changes_with(&self, draft: &Draft<'_>) {
+        // Never back: a lower number would hide a change from the views in between.
         self.changed_by.fetch_max(draft.number(), Ordering::Release);
     }
 

@@ -21,6 +21,7 @@ pub(crate) fn check_key_values<'v>(
     value_of: impl Fn(&str) -> Option<&'v Value>,
 ) -> Result<()> {
     let schema = &table.spec.key;
+    // Counted first: a key with one attribute too many has all that the schema asks for.
     if attributes != schema.attributes().count() {
         return Err(words::key_does_not_match());
     }
@@ -62,6 +63,7 @@ pub(crate) fn check_put(table: &Table, item: &Item) -> Result<usize> {
             Some(_) => {}
         }
     }
+    // Before the item's size, as DynamoDB refuses them.
     check_key_sizes(&table.spec.key, item)?;
     check_index_keys(table, None, item)?;
     let size = item_size_bytes(item);
@@ -74,6 +76,7 @@ pub(crate) fn check_put(table: &Table, item: &Item) -> Result<usize> {
 /// Refuses what an update made of an item. What it did not touch is as it was.
 pub(crate) fn check_updated(table: &Table, old: &Item, new: &Item) -> Result<usize> {
     check_values(new)?;
+    // Only what the update has changed: a key of an index that was there is not its fault.
     check_index_keys(table, Some(old), new)?;
     let size = item_size_bytes(new);
     if size > ITEM_SIZE_BYTES_MAX {
@@ -119,6 +122,7 @@ fn check_value(value: &Value, level: usize) -> Result<()> {
         Value::Ss(members) if members.is_empty() => empty_set("An string set  may not be empty"),
         Value::Ns(members) if members.is_empty() => empty_set("An number set  may not be empty"),
         Value::Bs(members) if members.is_empty() => empty_set("Binary sets should not be empty"),
+        // Before going deeper: the bound is what keeps this recursion from the end of the stack.
         Value::L(_) | Value::M(_) if level >= NESTING_LEVELS_MAX => {
             Err(words::invalid_request("Nesting Levels have exceeded supported limits"))
         }
@@ -169,6 +173,7 @@ fn check_index_keys(table: &Table, old: Option<&Item>, new: &Item) -> Result<()>
         for attribute in index.key.attributes() {
             let name = &attribute.name;
             let Some(value) = new.get(name) else { continue };
+            // What is as it was is not looked at again, though it would be refused today.
             if old.is_some_and(|old| old.get(name) == Some(value)) {
                 continue;
             }

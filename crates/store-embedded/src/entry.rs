@@ -63,6 +63,7 @@ fn entry_key(table: &Table, index: &Index, item: RawItem<'_>) -> Result<Option<V
     };
     let mut key = layout::of_index(table.number, index.number);
     layout::put_partition(&mut key, &partition);
+    // The key of the item behind that of the index: without it items with one index key would take each other's place.
     for value in sort.iter().chain(&own_partition).chain(&own_sort) {
         put_key_value(&mut key, value);
     }
@@ -77,6 +78,7 @@ fn key_values(attributes: &[KeyAttribute], item: RawItem<'_>) -> Result<Option<V
             return Ok(None);
         };
         let value = value.decode_value()?;
+        // What cannot be a key keeps the item out of the index, as a missing attribute does, and not the item out of the table.
         if !attribute.key_type.takes_value(&value) || is_empty(&value) {
             return Ok(None);
         }
@@ -107,6 +109,7 @@ pub(crate) fn replace_entry(draft: &mut Draft<'_>, before: Option<Entry>, after:
     let mut put = |entry: Entry| draft.put_row(entry.key, entry.bytes).map_err(from_space);
     Ok(match (before, after) {
         (None, None) => IndexWrite::Absent,
+        // Nothing is written, and nothing counted, where the index has no part of what changed.
         (Some(before), Some(after)) if before == after => IndexWrite::Unchanged,
         (None, Some(after)) => {
             let after_bytes = after.size_bytes;
@@ -128,6 +131,7 @@ pub(crate) fn replace_entry(draft: &mut Draft<'_>, before: Option<Entry>, after:
                     after_bytes,
                 });
             }
+            // Another key is another row: the old one has to go in the same commit.
             put(after)?;
             draft.delete_row(before.key).map_err(from_space)?;
             IndexWrite::Moved {

@@ -20,6 +20,7 @@ pub(crate) fn expires_at(table: &Table, item: Option<&Arc<[u8]>>) -> Result<Opti
         return Ok(None);
     };
     match RawItem::new(bytes)?.get(attribute)? {
+        // A time before 1970, or what is no integer, never expires, as in DynamoDB.
         Some(value) => Ok(value.as_i64()?.and_then(|seconds| u64::try_from(seconds).ok())),
         None => Ok(None),
     }
@@ -34,6 +35,7 @@ pub(crate) fn replace_expiry(
     new: Option<&Arc<[u8]>>,
 ) -> Result<()> {
     let (before, after) = (expires_at(table, old)?, expires_at(table, new)?);
+    // Both are of the same attribute, so that equal times are the same row.
     if before == after {
         return Ok(());
     }
@@ -109,6 +111,7 @@ pub(crate) fn sweep_expired(
     moment: &mut Moment,
 ) -> Result<usize> {
     let span = sweep.span(table);
+    // Bounded, for all of it is one commit.
     let rows = draft.rows(span.bounds(), Direction::Forward).take(rows_max);
     let found: Vec<Vec<u8>> = rows
         .map(|row| row.map(|(key, _)| key.to_vec()))
@@ -137,8 +140,10 @@ pub(crate) fn sweep_expired(
             sizes: (Some(item.size_bytes()), None),
         };
         // What expires is deleted without charge.
+        // All that follows from an item goes with it, as if somebody had deleted it.
         change.apply_change(draft, None, moment, true)?;
         deleted += 1;
+        // The time and not the item: the next step goes on behind what is remembered as deleted.
         sweep.after = Some(expiry);
     }
     Ok(deleted)

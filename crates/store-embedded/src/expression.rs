@@ -23,6 +23,7 @@ const DEPTH_MAX: usize = 30;
 /// `parameter` is what DynamoDB calls it.
 pub(crate) fn check_condition(parameter: &str, condition: &Condition) -> Result<()> {
     let mut length = Length::default();
+    // An estimate that is never too small: only what it calls long is rendered, and then counted exactly.
     if !(length.condition(condition, 0) && length.is_short()) {
         Renderer::new().condition_text(condition)?;
     }
@@ -137,6 +138,7 @@ impl Length {
             Condition::And(parts) | Condition::Or(parts) => {
                 self.operators += parts.len();
                 self.bytes += parts.len() * PLACEHOLDER_BYTES;
+                // An empty one cannot be counted, and is refused by who renders it.
                 !parts.is_empty() && depth < DEPTH_MAX && parts.iter().all(|part| self.condition(part, depth + 1))
             }
             Condition::Not(inner) => depth < DEPTH_MAX && self.condition(inner, depth + 1),

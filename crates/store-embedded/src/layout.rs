@@ -84,6 +84,7 @@ impl Span {
     /// What comes after a key.
     pub(crate) fn after_key(&self, key: &[u8]) -> Self {
         let mut from = key.to_vec();
+        // The least key that is greater: nothing lies between a key and itself with a zero byte.
         from.push(0);
         Self {
             from: from.max(self.from.clone()),
@@ -108,6 +109,7 @@ impl Span {
 pub(crate) fn of_table(area: Area, table: TableNumber) -> Vec<u8> {
     let mut key = Vec::with_capacity(64);
     key.push(area as u8);
+    // Numbers in keys have their highest byte first, so that they sort as bytes.
     key.extend_from_slice(&table.to_be_bytes());
     key
 }
@@ -132,6 +134,7 @@ pub(crate) fn all_of(area: Area) -> Span {
 /// A change: the number of its commit and its place within.
 pub(crate) fn change_key(table: TableNumber, commit: u64, place: u32) -> Vec<u8> {
     let mut key = of_table(Area::Changes, table);
+    // Commit, then place: the order of the bytes is the order in which things happened.
     key.extend_from_slice(&commit.to_be_bytes());
     key.extend_from_slice(&place.to_be_bytes());
     key
@@ -140,6 +143,7 @@ pub(crate) fn change_key(table: TableNumber, commit: u64, place: u32) -> Vec<u8>
 /// An item that expires: its time, and the key of the item without its first bytes.
 pub(crate) fn expiry_key(table: TableNumber, at_seconds: u64, item_key: &[u8]) -> Vec<u8> {
     let mut key = of_table(Area::Expiries, table);
+    // The time first: what expires is found from the front.
     key.extend_from_slice(&at_seconds.to_be_bytes());
     key.extend_from_slice(within_table(item_key));
     key
@@ -171,6 +175,7 @@ pub(crate) fn put_partition<'v>(out: &mut Vec<u8>, values: impl IntoIterator<Ite
     for value in values {
         put_key_value(out, value);
     }
+    // Of the bytes and not of the values, so that it is the same wherever it is computed.
     let hash = partition_hash(out.get(start + HASH_BYTES..).unwrap_or_default());
     if let Some(place) = out.get_mut(start..start + HASH_BYTES) {
         place.copy_from_slice(&hash.to_be_bytes());
@@ -193,6 +198,7 @@ fn partition_hash(bytes: &[u8]) -> u32 {
 /// The partitions of one part of a scan, under a prefix.
 pub(crate) fn segment_span(prefix: &[u8], index: u32, total: u32) -> Span {
     let edge = |part: u64| {
+        // Each part begins where the one before ends, so that together they have every hash exactly once.
         let hash = (part << 32).div_ceil(u64::from(total.max(1)));
         u32::try_from(hash).ok().map(|hash| {
             let mut key = prefix.to_vec();

@@ -123,6 +123,7 @@ impl EmbeddedStore {
     pub fn open_with_progress(folder: &Path, progress: &mut dyn FnMut(&TakeoverProgress)) -> Result<Self> {
         let space = Keyspace::open(folder, Options::default()).map_err(from_space)?;
         let store = Self::on(space, true)?;
+        // After the space is prepared, and before anybody may ask: until it is done the tables are not there.
         takeover::take_over(&store, folder, progress)?;
         Ok(store)
     }
@@ -164,10 +165,12 @@ impl EmbeddedStore {
         W: FnOnce(&Catalogue, &mut Draft<'_>, u64) -> Result<R> + Send + 'static,
     {
         let catalogue = Arc::clone(&self.inner.catalogue);
+        // Taken when the write is asked for, since the work may run long after.
         let retention = Arc::clone(&self.inner.retention.read().unwrap_or_else(PoisonError::into_inner));
         let work = move |draft: &mut Draft<'_>| {
             let now = now_millis();
             let done = work(&catalogue, draft, now)?;
+            // Only writes of rows trim: what changes tables and what runs as upkeep must not wait for it.
             if weight_bytes > 0 {
                 upkeep::trim_now_and_then(draft, &retention, now)?;
             }
@@ -178,6 +181,7 @@ impl EmbeddedStore {
     }
 
     async fn read_page(&self, snapshot: Snapshot, mut page: Page) -> Result<PageAnswer> {
+        // What is short never leaves the thread that asks; what is long must not hold it.
         if page.advance_page(&snapshot, page.short_step())? {
             return page.page_answer();
         }
@@ -332,6 +336,7 @@ impl Store for EmbeddedStore {
             tables::delete_table(catalogue, draft, &name)
         })
         .await?;
+        // After the commit: a table that was made anew under the name is read anew in any case.
         self.catalogue().forget_table(table);
         self.end_tasks().await
     }

@@ -49,6 +49,7 @@ pub(crate) fn after_prefix(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
 
 fn put_text(out: &mut Vec<u8>, bytes: &[u8]) {
     put_escaped(out, bytes);
+    // Two zero bytes, which nothing inside can be: a text that ends comes before one that goes on.
     out.extend_from_slice(&END);
 }
 
@@ -56,6 +57,7 @@ fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut parts = bytes.split(|byte| *byte == 0);
     out.extend_from_slice(parts.next().unwrap_or_default());
     for part in parts {
+        // Above the end, so that a text with a zero byte comes after the one that ends there.
         out.extend_from_slice(&[0, ZERO_INSIDE]);
         out.extend_from_slice(part);
     }
@@ -71,11 +73,13 @@ fn put_number(out: &mut Vec<u8>, number: Number) {
     out.push(if digits < 0 { NEGATIVE } else { POSITIVE });
     let count = number.significant_digits();
     let place = i32::from(power) + i32::from(count) - 1 - PLACE_MIN;
+    // Of a negative number the greater place comes first, and so do its digits.
     out.push(turn(u8::try_from(place).unwrap_or(u8::MAX)));
     // An even count of digits, so that pairs begin at the first; 38 digits are even already.
     let mut rest = digits.unsigned_abs() * if count.is_multiple_of(2) { 1 } else { 10 };
     let start = out.len();
     while rest > 0 {
+        // One more than the pair, so that none is zero, which ends the number.
         out.push(turn((rest % 100) as u8 + 1));
         rest /= 100;
     }

@@ -145,6 +145,7 @@ impl Page {
             Some(start) => {
                 let position = bounds::start_position(table, index, start)?;
                 bounds::check_start(table, index, &request.range, &span, &position)?;
+                // Strictly after the start in the direction that is read: that row was given.
                 rest(&span, order, &position)
             }
         };
@@ -281,19 +282,23 @@ impl Page {
         let test = wanted.as_ref().and_then(|wanted| wanted.test());
         for row in view.rows(span.bounds(), self.order) {
             let (key, value) = row.map_err(from_space)?;
+            // Looked at where it lies: what the filter drops is never decoded.
             let item = RawItem::new(&value)?;
             rows += 1;
             bytes += item.size_bytes();
             self.take(view, item, test)?;
             if let Some(left) = &mut self.left {
+                // The limit is on what was looked at, as in DynamoDB, and not on what is returned.
                 *left -= 1;
             }
             // The row that crosses the bound is still on the page.
             if self.left == Some(0) || self.evaluated_bytes >= PAGE_SIZE_BYTES_MAX {
+                // Where the page ends, though it was the last row of the range: DynamoDB does not look further either.
                 self.last = Some(value);
                 return Ok(true);
             }
             if rows >= step.rows_max || bytes >= step.bytes_max {
+                // From the same snapshot: the two steps of a page show one state.
                 self.span = rest(&span, self.order, &key);
                 return Ok(false);
             }
@@ -303,6 +308,7 @@ impl Page {
 
     fn take(&mut self, view: &impl View, item: RawItem<'_>, test: Option<WantedTest<'_>>) -> Result<()> {
         self.scanned += 1;
+        // Before the filter: what was read is charged, whether it is returned or not.
         self.evaluated_bytes += item.size_bytes();
         if let Some(filter) = &self.filter
             && !filter.holds_of(item)?
@@ -316,6 +322,7 @@ impl Page {
             Returns::Parts(projection) => self.items.extend(returned_of_wanted(Some(projection), item, test)?),
             Returns::Fetched(projection) => {
                 let key = self.table.item_key(&decode_keys(&self.table, None, item)?);
+                // Entries and items change in one commit, so that an entry without its item cannot be.
                 let whole = view.value(&key)?.ok_or_else(|| damaged_data("an index"))?;
                 let whole = RawItem::new(&whole)?;
                 self.fetched += get_units(whole.size_bytes(), self.consistency);

@@ -94,6 +94,7 @@ pub(crate) fn batch_get(catalogue: &Catalogue, view: &impl View, request: &Batch
     let mut bytes = 0;
     for asked in &request.tables {
         let mut seen = BTreeSet::new();
+        // Refused as DynamoDB does, though it would do no harm here: a program that works here must work there.
         if !asked.keys.iter().all(|key| seen.insert(key)) {
             return Err(words::invalid_request("Provided list of item keys contains duplicates"));
         }

@@ -31,6 +31,7 @@ impl Filter {
     pub(crate) fn holds_of(&self, item: RawItem<'_>) -> Result<bool> {
         Ok(self
             .condition
+            // Only what the condition looks at, so that a large item costs no more than its few attributes.
             .holds_of(Some(&item.decode_only(with_first(self.names()))?)))
     }
 }
@@ -48,6 +49,7 @@ pub(crate) fn condition_holds(condition: &Condition, item: Option<&Arc<[u8]>>) -
 fn looked_at(condition: &Condition) -> Vec<&str> {
     let mut names = Vec::new();
     condition_names(condition, &mut names);
+    // `decode_only` goes through an item once, and asks for names in their order.
     names.sort_unstable();
     names.dedup();
     names
@@ -152,6 +154,7 @@ pub(crate) fn project_item(item: &Item, paths: &[Path]) -> Item {
 }
 
 fn project_value(value: &Value, ways: &[&[Segment]]) -> Option<Value> {
+    // The whole value was asked for too, so that its parts are in it.
     if ways.iter().any(|way| way.is_empty()) {
         return Some(value.clone());
     }

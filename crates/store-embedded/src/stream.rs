@@ -119,6 +119,7 @@ pub(crate) fn record_change(
         (Some(_), None) => event::REMOVE,
     };
     let is_key = |name: &str| table.spec.key.attributes().any(|attribute| attribute.name == name);
+    // The key in any case, whatever view the stream has: a change without it is of nobody.
     let key = RawItem::new(any)?.project_bytes(is_key)?;
     let old = old.filter(|_| matches!(view, StreamView::Old | StreamView::Both));
     let new = new.filter(|_| matches!(view, StreamView::New | StreamView::Both));
@@ -170,7 +171,9 @@ fn put(
         put_varint(&mut out, image.len() as u128);
         out.extend_from_slice(image);
     }
+    // Of the commit that makes it: a change and its item are there together or not at all.
     let key = layout::change_key(table.number, draft.number(), moment.places);
+    // The place within the commit: two changes of one transaction must not have one number.
     moment.places += 1;
     let taken = (key.len() + out.len()) as u64;
     draft.put_row(key, out).map_err(from_space)?;
@@ -254,6 +257,7 @@ pub(crate) fn resolve_position(view: &impl View, table: &Table, position: &str) 
             false => words::invalid_request(format!("Invalid SequenceNumber: `{shown}`")),
         });
     };
+    // Said and not passed over: a follower that goes on behind a gap would never know of it.
     if sequence < trimmed_up_to(view, table)? || sequence < Sequence::last_before(table.stream_since) {
         return Err(lost());
     }
@@ -297,6 +301,7 @@ pub(crate) fn read_changes(catalogue: &Catalogue, view: &impl View, request: &St
     for row in view.rows(span.bounds(), Direction::Forward) {
         let (key, value) = row.map_err(from_space)?;
         records.push(decode_record(&key, &value)?);
+        // Also where nothing is left: the position moves with what was read.
         last = Sequence::of_key(&key).unwrap_or(last);
         bytes += value.len();
         if records.len() >= request.limit as usize || bytes >= PAGE_BYTES_MAX {

@@ -33,11 +33,13 @@ pub(crate) fn create_table(catalogue: &Catalogue, draft: &mut Draft<'_>, spec: &
         .map(|(number, index)| Index::new(number, index, spec, false))
         .collect();
     let table = Table {
+        // Never used again: rows of a removed table, which go in steps, must not be those of the new one.
         number: catalogue::next_table(draft)?,
         next_index: u32::try_from(indexes.len()).unwrap_or(u32::MAX).saturating_add(1),
         indexes,
         spec: sorted,
         expiry_is_building: false,
+        // From this commit on: what lies before is no change of this table.
         stream_since: draft.number(),
         created_at_seconds: now.at_seconds,
     };
@@ -83,6 +85,7 @@ pub(crate) fn change_table(
     change: &TableChange,
 ) -> Result<()> {
     let mut table = Table::clone(&*known(catalogue, draft, name)?);
+    // One change at a time, since a task finds its table by number and goes on by its own place.
     tasks::check_idle(draft, &table)?;
     match change {
         TableChange::AddIndex(spec) => add_index(draft, &mut table, spec)?,
@@ -141,7 +144,9 @@ fn add_index(draft: &mut Draft<'_>, table: &mut Table, spec: &IndexSpec) -> Resu
         ));
     }
     let number = table.next_index;
+    // Numbers of indexes are not given twice either: entries of a removed one go in steps.
     table.next_index = number.saturating_add(1);
+    // Writes keep it from this commit on, and the task enters what was there: between the two nothing is missed.
     table.indexes.push(Index::new(number, spec.clone(), &table.spec, true));
     table
         .indexes
@@ -204,6 +209,7 @@ pub(crate) fn change_ttl(
     match change {
         TtlChange::On(attribute) => {
             table.spec.ttl = Some(attribute);
+            // Until all times are entered nobody may say that one is missing.
             table.expiry_is_building = true;
             let task = Task::FillExpiries {
                 table: name.to_owned(),

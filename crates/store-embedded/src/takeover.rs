@@ -70,12 +70,14 @@ pub(crate) fn take_over(
     if !old.exists() {
         return Ok(());
     }
+    // Held to the end: a process of before that writes meanwhile would write rows that nobody takes over.
     let _lock = lock(folder)?;
     let snapshot = store.snapshot();
     let state = snapshot.value(&state_key())?;
     match state.as_deref() {
         Some(DONE) if !folder.join(OLD_FILE_KEPT).exists() => return rename(folder),
         Some(BEGUN) => {}
+        // Only into an empty space: rows of one name from two stores cannot be told apart afterwards.
         None if catalogue::table_names(&snapshot)?.is_empty() => {}
         // What is here now is not of that file, and would be lost.
         _ => {
@@ -85,11 +87,13 @@ pub(crate) fn take_over(
             )));
         }
     }
+    // From nothing each time: what a killed attempt copied may be half of a table.
     begin(store)?;
     let source = Source::open(&old)?;
     for table in source.tables(&unfinished(folder)?)? {
         take_table(store, &source, &table, progress)?;
     }
+    // After every row was compared, and before the old file is touched.
     set_state(store, DONE)?;
     // SQLite removes what it keeps beside the file when it is closed.
     drop(source);

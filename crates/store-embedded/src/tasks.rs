@@ -138,6 +138,7 @@ pub(crate) fn step_task(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<
         Task::FillIndex { table, number, .. } | Task::FillExpiries { table, number } => {
             let table = catalogue
                 .find_table(draft, table)?
+                // The name may belong to another table by now.
                 .filter(|table| table.number == *number);
             match table {
                 Some(table) => fill(catalogue, draft, &task, &table, &position)?,
@@ -155,6 +156,7 @@ pub(crate) fn step_task(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<
         }
     };
     if is_done {
+        // In the commit of its last part: a task that ended before would leave a rest for good.
         task.end(draft)?;
     }
     Ok(true)
@@ -162,6 +164,7 @@ pub(crate) fn step_task(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<
 
 /// Enters some items; whether all are.
 fn fill(catalogue: &Catalogue, draft: &mut Draft<'_>, task: &Task, table: &Table, position: &[u8]) -> Result<bool> {
+    // On from where the last commit ended, whatever was written meanwhile: writes keep the index themselves.
     let items = Span::with_prefix(layout::of_table(Area::Items, table.number)).after_key(position);
     let (mut found, mut bytes, mut is_last) = (Vec::new(), 0, true);
     for row in draft.rows(items.bounds(), Direction::Forward) {
@@ -181,6 +184,7 @@ fn fill(catalogue: &Catalogue, draft: &mut Draft<'_>, task: &Task, table: &Table
                     return Ok(true);
                 };
                 if let Some(entry) = Entry::of(table, index, item)? {
+                    // From the item as it is in this draft, so that an entry which a write has made since is made again the same.
                     draft.put_row(entry.key, entry.bytes).map_err(from_space)?;
                 }
             }
@@ -188,6 +192,7 @@ fn fill(catalogue: &Catalogue, draft: &mut Draft<'_>, task: &Task, table: &Table
         }
     }
     if is_last {
+        // With the last part, so that an index is whole when it may be read.
         finished(task, table).store(catalogue, draft)?;
     } else if let Some((key, _)) = found.last() {
         task.store(draft, key)?;

@@ -63,9 +63,11 @@ impl Once {
             return Ok(false);
         };
         let (request, at) = read_token(&bytes).ok_or_else(|| damaged_data("a token"))?;
+        // Also where its row is still there: when old ones are removed is chance.
         if now_millis.saturating_sub(at) >= KNOWN_MILLIS {
             return Ok(false);
         }
+        // Not done and not answered: two requests with one token are a mistake of the caller.
         if request != self.request {
             let message = "the token belongs to another transaction of the last ten minutes";
             return Err(StoreError::new(ErrorKind::TokenReused, message));
@@ -75,10 +77,12 @@ impl Once {
 
     /// Knows it as done, and forgets some that are old.
     pub(crate) fn mark_done(&self, draft: &mut Draft<'_>, oldest: &OldestToken, now_millis: u64) -> Result<()> {
+        // Before the walk: a clock that was set back has tokens before the place where it would begin.
         oldest.used_at(now_millis);
         forget(draft, oldest, now_millis)?;
         let mut value = self.request.to_be_bytes().to_vec();
         value.extend_from_slice(&now_millis.to_be_bytes());
+        // In the draft of the transaction: a token that is known means that it was done.
         draft.put_row(self.key(), value).map_err(from_space)?;
         draft
             .put_row(time_key(now_millis, self.token.as_bytes()), [].as_slice())

@@ -54,6 +54,7 @@ pub(crate) fn count_change(
     (before, after): (Option<usize>, Option<usize>),
     change_bytes: u64,
 ) -> Result<()> {
+    // The row of totals is touched by every write of its table, so that it is left alone where nothing of it changes.
     if before == after && change_bytes == 0 {
         return Ok(());
     }
@@ -81,6 +82,7 @@ pub(crate) fn change_collection(draft: &mut Draft<'_>, key: &[u8], bytes: i64) -
         Some(bytes) => u64::try_from(Reader::new(&bytes).read_varint()?).map_err(|_| damaged_data("a total"))?,
     };
     let after = before.saturating_add_signed(bytes);
+    // Only growth is refused: a collection that is too large must be able to shrink.
     if bytes > 0 && after > collection_bytes_max() {
         return Err(words::collection_too_large());
     }

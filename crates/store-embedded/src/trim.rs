@@ -72,16 +72,20 @@ pub(crate) fn trim_changes(
     // What lies before the stream began, too: it was turned off and on again. What was removed lies in memory as removed until
     // it is in the base, and is not walked over again.
     let all = layout::Span::with_prefix(layout::of_table(Area::Changes, table.number));
+    // Behind what was removed, which lies in memory as removed until it is in the base.
     let kept = all.after_key(&stream::trimmed_up_to(draft, table)?.key(table));
     for row in draft.rows(kept.bounds(), Direction::Forward).take(rows_max) {
         let (key, value) = row.map_err(from_space)?;
         let Some(sequence) = Sequence::of_key(&key) else { break };
         let at = stream::at_seconds(&value)?;
+        // A follower whose position cannot be read has passed nothing.
         let is_passed = !has_follower || follower.is_some_and(|follower| sequence <= follower);
         let goes = (at < old && is_passed) || at < too_old || totals.change_bytes > retention.bytes_max;
+        // The oldest first, without gaps: the end of what was removed is one place.
         if !goes {
             break;
         }
+        // Counted as it goes, so that no more is removed than the bound asks for.
         totals.change_bytes = totals.change_bytes.saturating_sub((key.len() + value.len()) as u64);
         last = Some(sequence);
         gone.push(key.to_vec());
@@ -95,6 +99,7 @@ pub(crate) fn trim_changes(
     }
     totals.store(draft, table)?;
     let key = layout::of_table(Area::Trimmed, table.number);
+    // In the same commit: who comes back behind it must hear that changes are gone.
     draft.put_row(key, last.bytes()).map_err(from_space)?;
     Ok(count)
 }

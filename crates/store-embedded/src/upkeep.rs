@@ -54,6 +54,7 @@ impl EmbeddedStore {
             }
             wait_for(self.step_tasks())?;
         }
+        // Weak, so that a store which is dropped ends, and does not wait for its own upkeep.
         let inner = Arc::downgrade(&self.inner);
         let started = std::thread::Builder::new()
             .name("singlet-tasks".to_owned())
@@ -94,10 +95,12 @@ impl EmbeddedStore {
         let now_seconds = now_millis() / 1000;
         let mut deleted = 0;
         for table in self.tables()?.into_iter().filter(|table| table.spec.ttl.is_some()) {
+            // Of one instant: what expires while it runs is of the next one, or a sweep would never end.
             let mut sweep = Sweep::new(now_seconds);
             while sweep.has_more(&self.snapshot(), &table)? {
                 let (name, mut step) = (table.spec.name.clone(), sweep.clone());
                 let swept = self.commit(0, move |catalogue, draft, now| {
+                    // Asked again in each commit, since the table may be gone by then.
                     let Some(table) = catalogue.find_table(draft, &name)? else {
                         return Ok((0, step));
                     };
@@ -181,6 +184,7 @@ const TRIM_EVERY_COMMITS: u64 = 64;
 
 /// Trims some changes in a commit that changes something anyway, so that they are not kept for ever where nobody asks for it.
 pub(crate) fn trim_now_and_then(draft: &mut Draft<'_>, retention: &Retention, now_millis: u64) -> Result<()> {
+    // Not every write, since it looks at all tables that have a stream.
     if !draft.number().is_multiple_of(TRIM_EVERY_COMMITS) {
         return Ok(());
     }

@@ -185,6 +185,7 @@ impl Write {
     ) -> std::result::Result<Self, Refusal> {
         check_form(request.condition.as_ref())?;
         check_put(&table, &request.item)?;
+        // In what everybody sees, without waiting; in the draft it is looked at once more, for others come before.
         check_condition(request.condition.as_ref(), view, || table.item_key(&request.item))?;
         let change = put_change(&table, encode_item(&request.item).into())?;
         let asked = Asked::copied(None, request.condition.as_ref());
@@ -265,6 +266,7 @@ impl Write {
 
     /// The same for the table as it is now, where that changed since it was checked.
     pub(crate) fn renewed_for(self, table: Arc<Table>) -> Result<Self> {
+        // The table is shared as long as it is as it was: entries that were made for it fit.
         if Arc::ptr_eq(&table, &self.table) {
             return Ok(self);
         }
@@ -318,6 +320,7 @@ impl Write {
 
     /// What it would do.
     pub(crate) fn evaluate_write(&self, view: &impl View) -> std::result::Result<Outcome, Refusal> {
+        // In the draft, behind all works before it: this is the item that the condition is about.
         let old = view.value(&self.key)?.map(singlet_keyspace::Bytes::into_shared);
         if let Some(condition) = self.asked.condition()
             && !condition_holds(condition, old.as_ref())?
@@ -327,9 +330,11 @@ impl Write {
         let new = match &self.change {
             Change::Put { item, .. } => Some(Arc::clone(item)),
             Change::Delete => None,
+            // It changes nothing, so that nothing follows from it.
             Change::Check => old.clone(),
             Change::Update => {
                 let (key, update) = self.asked.key().zip(self.asked.update()).ok_or_else(not_asked)?;
+                // An update makes the item where there is none, from its key.
                 let before = decode_kept(old.as_ref())?.unwrap_or_else(|| key.clone());
                 let after = update.applied_to(&before)?;
                 check_updated(&self.table, &before, &after)?;
@@ -352,6 +357,7 @@ impl Write {
         let sizes = (size_bytes(old)?, size_bytes(new)?);
         let table = consumed.tables.entry(self.table.spec.name.clone()).or_default();
         table.table += Units::write(write_units(sizes.0, sizes.1, mode));
+        // Charged all the same, as DynamoDB does, but no change is told.
         if old == new {
             return Ok(());
         }
@@ -446,6 +452,7 @@ impl ItemChange<'_> {
         moment: &mut Moment,
         is_expiry: bool,
     ) -> Result<Vec<(String, WriteUnits)>> {
+        // All that follows from an item in one place, so that none can be forgotten by one kind of write.
         match self.new {
             Some(bytes) => draft.put_row(self.key, Arc::clone(bytes)),
             None => draft.delete_row(self.key),
@@ -474,6 +481,7 @@ impl ItemChange<'_> {
             let entry = |bytes: Option<&Arc<[u8]>>| bytes.map(|bytes| Entry::of(self.table, index, bytes)).transpose();
             let before = entry(self.old)?.flatten();
             let after = match &mut prepared {
+                // In the order of the table's indexes, for which they were made.
                 Some(prepared) => prepared.next().flatten(),
                 None => entry(self.new)?.flatten(),
             };

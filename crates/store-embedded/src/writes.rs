@@ -44,6 +44,7 @@ impl EmbeddedStore {
         check_values(&request.key)?;
         let snapshot = self.snapshot();
         let write = Write::update_item(self.catalogue().table(&snapshot, &request.table)?, request, shared)?;
+        // Only a refusal is certain: what holds here may fail when its turn comes.
         write.precheck_condition(&snapshot).map_err(Refusal::into_error)?;
         let (outcome, consumed) = self.write_one(write).await?;
         let part = |item: Option<Item>| {
@@ -66,6 +67,7 @@ impl EmbeddedStore {
     async fn write_one(&self, write: Write) -> Result<(Outcome, Consumed)> {
         let weight = write.weight_bytes();
         self.commit(weight, move |catalogue, draft, now_millis| {
+            // Asked in the draft: the table may have an index since the write was checked.
             let table = catalogue.table(draft, &write.table.spec.name)?;
             let write = write.renewed_for(table)?;
             let outcome = write.evaluate_write(draft).map_err(Refusal::into_error)?;
@@ -102,6 +104,7 @@ impl EmbeddedStore {
         if bytes > BATCH_BYTES_MAX {
             return Err(StoreError::too_large("a batch of writes has more than 16 MB"));
         }
+        // As the queue counts them, which bounds what waits in memory.
         let weight = writes.iter().map(Write::weight_bytes).sum();
         let consumed = self.commit(weight, move |catalogue, draft, now_millis| {
             let mut consumed = Consumed::default();
@@ -137,6 +140,7 @@ impl EmbeddedStore {
                     // Done before. DynamoDB counts reads for having looked, here nothing was read.
                     return Ok(Consumed::default());
                 }
+                // Before the writes, in their commit: if one of them is refused, nothing of the draft is kept.
                 once.mark_done(draft, &oldest, now_millis)?;
             }
             let mut renewed = Vec::with_capacity(writes.len());
@@ -144,6 +148,7 @@ impl EmbeddedStore {
                 let table = catalogue.table(draft, &write.table.spec.name)?;
                 renewed.push(write.renewed_for(table)?);
             }
+            // All conditions before any change: within a transaction no action sees another.
             let outcomes = evaluate_all(&renewed, draft)?;
             let mut consumed = Consumed::default();
             let mut moment = Moment::new(now_millis);

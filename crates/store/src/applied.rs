@@ -121,6 +121,7 @@ fn difference(old: Option<&Value>, taken: &Value) -> Result<Option<Value>> {
         Value::Bs(members) => members.is_empty(),
         _ => false,
     };
+    // No set is empty: with its last element the attribute goes.
     Ok((!is_empty).then_some(left))
 }
 

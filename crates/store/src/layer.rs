@@ -73,6 +73,7 @@ macro_rules! passed_on {
 
             async fn query_wanted(&self, request: &QueryRequest, wanted: WantedItem<'_>) -> Result<PageAnswer> {
                 if !self.passes_wanted() {
+                    // By the layer's own query: what it does with calls and answers must not be gone around.
                     return Store::query(self, request).await;
                 }
                 if let Some(refusal) = self.refusal() {

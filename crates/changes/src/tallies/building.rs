@@ -82,11 +82,13 @@ impl Building {
         let Some(mark) = mark_number(&moved.mark) else {
             return Ok(());
         };
+        // Also one that is counted and no longer meant: it has to be taken out.
         if !is_meant(&moved.before) && !is_meant(&moved.after) && !self.rows.contains_key(&mark) {
             return Ok(());
         }
         let now = in_tally(engine, &known.tally, moved.after.as_ref());
         let now = now.map_err(|error| BuildError::Unbuildable(error.to_string()))?;
+        // The stream over the scan, always: it tells later changes later, and a scan may have seen an old row.
         self.rows.insert(mark, now);
         self.check_rows()
     }
@@ -118,9 +120,11 @@ impl Building {
             };
             let id = ChangeId::of_record("scan", &followers.key_of(item));
             if let Some(mark) = mark_number(id.item_mark()) {
+                // What the stream has told of a row is newer than what the scan finds.
                 self.rows.entry(mark).or_insert(Some(found));
             }
         }
+        // Before the place moves on: memory is bounded by rows, and not by time.
         self.check_rows()?;
         self.scan = match page.last_key {
             Some(last) => Scan::After(Some(last)),
@@ -146,6 +150,7 @@ impl Building {
             moved.map_err(|error| BuildError::Unbuildable(error.to_string()))?;
         }
         let mut puts = Vec::new();
+        // Written under a generation that nothing names: nobody reads it until it is whole.
         for (group, figures) in netted.into_groups() {
             puts.push(self.put_figures(engine, known, &group, &figures)?);
         }
@@ -172,6 +177,7 @@ impl Building {
         Ok(PutRequest {
             table: engine.model().table.name.clone(),
             item,
+            // Its generation is this process's alone, so that writing it twice writes the same.
             condition: None,
             return_old: false,
         })

@@ -40,6 +40,7 @@ impl KnownTally {
 
     /// Whether its figures must be built: there are none of the tally as it is now, or somebody asked.
     pub fn needs_building(&self) -> bool {
+        // Figures of another definition are right for another question.
         let is_other = self.head.live.is_none() || self.head.definition != self.tally.definition;
         is_other || self.head.is_asked
     }
@@ -53,6 +54,7 @@ impl KnownTally {
     pub fn next_generation(&self) -> i64 {
         let past = self.head.past.map(|(generation, _)| generation);
         let known = [self.head.live, self.head.building, past].into_iter().flatten().max();
+        // Above all that are known, also those that are past: rows of an old one may still be written by who believes to keep it.
         known.map_or_else(|| fastrand::i64(1..FIRST_GENERATION_MAX), |last| last.saturating_add(1))
     }
 
@@ -108,6 +110,7 @@ pub(super) async fn take_over(engine: &Engine, followers: &Followers) -> Result<
         return Ok(());
     }
     for gone in known.difference(&wanted) {
+        // Before the list is written: killed here, the next start finds the name still there, and removes again.
         remove_rows(engine, followers, gone, &|_| true).await?;
     }
     if !wanted.is_empty() {
@@ -137,6 +140,7 @@ pub(super) async fn remove_other_generations(
     kept: &[i64],
 ) -> Result<(), FollowError> {
     let kept: Vec<String> = kept.iter().map(|generation| group_prefix(*generation, &[])).collect();
+    // The head has no generation in its sort key, and stays.
     let is_other = |sort: &str| sort.contains('#') && !kept.iter().any(|prefix| sort.starts_with(prefix));
     remove_rows(engine, followers, tally, &is_other).await
 }

@@ -99,6 +99,7 @@ impl TallyFollower {
     /// Where the store fails, or another process does the same now.
     pub async fn start(engine: Arc<Engine>, settle_millis: i64, now_millis: i64) -> Result<Self, FollowError> {
         let followers = followers_of(&engine);
+        // Before following: a tally that was removed and came back must not count on what it had.
         take_over(&engine, &followers).await?;
         let now = now_millis.div_euclid(1_000);
         let follower = Follower::start_kept(followers.clone(), TALLIES_FOLLOWER, now).await?;
@@ -151,6 +152,7 @@ impl TallyFollower {
         }
         self.known = known;
         self.building.resize_with(self.known.len(), || None);
+        // Before anything is built: what was built of the stream before a gap is wrong.
         self.break_by_gaps().await?;
         for (known, building) in self.known.iter_mut().zip(&mut self.building) {
             let is_past = |(_, since): &(i64, i64)| now_millis.saturating_sub(*since) > PAST_MILLIS;
@@ -162,6 +164,7 @@ impl TallyFollower {
                 };
                 known.put_head(&self.followers, head).await?;
             }
+            // One at a time of each tally: the memory of what it has scanned is in this process.
             if building.is_some() || !known.needs_building() {
                 continue;
             }
@@ -170,6 +173,7 @@ impl TallyFollower {
                 building: Some(generation),
                 ..known.head.clone()
             };
+            // Said in the table before a row of it is written: another process then knows of the generation.
             known.put_head(&self.followers, head).await?;
             // Only now: what another process was building might have come to count before the head said otherwise.
             let counting = [known.head.live, known.head.past.map(|(past, _)| past)];
@@ -196,6 +200,7 @@ impl TallyFollower {
             known.put_head(&self.followers, head).await?;
         }
         // The heads say it now, until the figures are counted again.
+        // After the heads are written: killed between the two, the gap is found again.
         self.follower.forget_gaps();
         Ok(())
     }
@@ -207,6 +212,7 @@ impl TallyFollower {
     /// Where the store fails, or another process is further: then it is started anew. What was not written comes again.
     pub async fn follow_page(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<TalliesFollowed, FollowError> {
         let page = self.follower.next_page(clock().div_euclid(1_000)).await?;
+        // A page behind a gap must not be counted onto figures that lack what was gone.
         if !self.follower.noted_progress().gaps.is_empty() {
             self.look_at_heads(clock()).await?;
         }
@@ -238,6 +244,7 @@ impl TallyFollower {
         let mut netted: Vec<Netted> = Vec::new();
         for (known, broken) in self.known.iter().zip(&mut broken) {
             let mut of_tally = Netted::default();
+            // What is broken or of another definition is not added to: it is built anew.
             if known.kept_generation().is_some() {
                 *broken = self
                     .net(known, moved, &mut of_tally)
@@ -247,12 +254,14 @@ impl TallyFollower {
             netted.push(of_tally);
         }
         let groups: usize = netted.iter().map(Netted::len).sum();
+        // A page must be one transaction with its position, or a killed process would count a part of it twice.
         if groups + self.known.len() > COMMIT_WRITES_MAX && self.page_records > 1 {
             self.page_records = (self.page_records / 2).max(1);
             self.small_pages = SMALL_PAGES;
             self.follower.read_again(self.page_records);
             return Ok(None);
         }
+        // Nothing to write but the position, which is noted now and then.
         if groups == 0 && broken.iter().all(Option::is_none) {
             self.follower.note_progress(now).await?;
         } else {
@@ -299,10 +308,12 @@ impl TallyFollower {
             let committed = self.follower.commit(self.engine.store().as_ref(), writes, now).await;
             match committed {
                 Ok(()) => {
+                    // Only where it was written: the heads have turns, on which the next write is conditioned.
                     self.known = known;
                     return Ok(());
                 }
                 // A number that leaves its range is refused by the store: only sums grow so far.
+                // The tally breaks and the page goes on: a sum that cannot be kept must not hold up the others.
                 Err(FollowError::Store(error)) if is_out_of_range(&error) => {
                     let mut is_other = false;
                     for ((known, netted), broken) in self.known.iter().zip(&netted).zip(&mut broken) {
@@ -356,6 +367,7 @@ impl TallyFollower {
             update = update.set(Path::attribute(name), value);
         }
         for (name, number) in figure_values(figures) {
+            // Added by the store to what is there, under the one condition on the position.
             update = update.add(Path::attribute(name), Value::N(number));
         }
         UpdateRequest {
@@ -405,6 +417,7 @@ impl TallyFollower {
             return Ok(false);
         };
         for moved in moved {
+            // Also while it is scanned: what the stream tells counts over what the scan sees.
             building.tell_moved(&self.engine, known, moved)?;
         }
         let Some(scanned_at) = building.scanned_at() else {
@@ -414,10 +427,12 @@ impl TallyFollower {
             self.follower.leave_head();
             return Ok(false);
         };
+        // The stream may be late: what happened before the end of the scan must have been told.
         let is_settled = clock().saturating_sub(scanned_at) >= self.settle_millis;
         if !self.follower.is_at_head() || !is_settled {
             return Ok(false);
         }
+        // Before the head names them, so that nobody reads half of them.
         building.write_figures(&self.engine, known).await?;
         let generation = building.generation;
         self.publish(at, generation, clock()).await?;
@@ -439,6 +454,7 @@ impl TallyFollower {
             live: Some(generation),
             definition: known.tally.definition.clone(),
             building: None,
+            // The old figures stay for a while: a reader may have read the head before it changed.
             past: known.head.live.map(|live| (live, now_millis)),
             is_asked: false,
             broken: None,

@@ -23,6 +23,7 @@ pub(super) struct Netted {
 impl Netted {
     /// Takes what a row was, and adds what it became.
     pub fn move_row(&mut self, before: InTally, after: InTally) -> Result<(), EvaluateError> {
+        // Taken out and put in: a row that stays in its group with the same figures comes to nothing.
         self.add(before, false)?;
         self.add(after, true)
     }
@@ -40,6 +41,7 @@ impl Netted {
 
     /// The groups in which anything differs.
     pub fn into_groups(self) -> impl Iterator<Item = (GroupValues, TallyFigures)> {
+        // A group in which nothing differs needs no write, of which a transaction has few.
         self.groups.into_values().filter(|(_, figures)| !figures.is_nothing())
     }
 

@@ -41,6 +41,7 @@ impl TriggerFollower {
         for minute in timers.minutes_due(now_millis).await? {
             fired += self.fire_minute(minute, now_millis).await?;
         }
+        // Only when all of them were fired: a minute that is noted is not read again.
         timers.note_fired(now_millis).await?;
         Ok(fired)
     }
@@ -79,6 +80,7 @@ impl TriggerFollower {
                 running.push(Box::pin(self.fire_row(of_row, now)));
             }
             let mut running = stream::iter(running).buffer_unordered(TRIGGER_ROWS_AT_ONCE);
+            // Rows side by side; within a row in order, in `fire_row`.
             while let Some(ended) = running.next().await {
                 ended?;
             }
@@ -94,6 +96,7 @@ impl TriggerFollower {
         for timer in of_row {
             ends.extend(self.fire(timer, Firing::Whole, now).await?);
             if let Some(timers) = &self.timers {
+                // After it was fired: killed between the two, the row is looked at again, and nothing is due any more.
                 timers.remove(&self.engine, timer).await?;
             }
         }
@@ -125,6 +128,7 @@ impl TriggerFollower {
             let looked = self.engine.row_reaching(entity, &timer.key, (attribute, timer.at), now);
             let row = match looked.await {
                 Ok(Some(row)) => row,
+                // The instant has moved or the row is gone: the timer was a hint.
                 Ok(None) => continue,
                 Err(error) => {
                     self.let_go(error, entity)?;
@@ -135,6 +139,7 @@ impl TriggerFollower {
             let mark = row_mark(&timer.key);
             let caused = Caused {
                 entity: &timer.entity,
+                // As changes of the row are marked, so that what is parked of it holds up this run too.
                 row: &mark,
                 at_seconds: timer.at.div_euclid(1_000),
                 changed: &changed,

@@ -44,6 +44,7 @@ impl TriggerFollower {
         let Some(key) = self.engine.key_of_row(entity, &changed.row)? else {
             return Ok(());
         };
+        // A timer, so that the look survives the process.
         let look = Timer::of_look(&entity.name, key, &write.name, now.saturating_add(LOOK_AGAIN_MILLIS));
         Ok(timers.put_timer(&self.engine, look, now).await?)
     }

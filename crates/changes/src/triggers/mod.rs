@@ -160,8 +160,10 @@ impl TriggerFollower {
     ) -> Result<Self, FollowError> {
         let followers = followers_of(&engine);
         let follower = Follower::start_kept(followers.clone(), TRIGGERS_FOLLOWER, now_millis.div_euclid(1_000)).await?;
+        // After the follower is entered: what happens while the table is held waits, and is not missed.
         check_released(&engine).await?;
         let parked = ParkedChanges::new(followers.clone());
+        // Before the first page: a change behind a parked one must be parked too.
         parked.look_anew().await?;
         let timers = timers::Timers::are_needed(&engine).then(|| timers::Timers::new(followers.clone()));
         Ok(TriggerFollower {
@@ -210,6 +212,7 @@ impl TriggerFollower {
     pub async fn follow_page(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<Followed, FollowError> {
         let page = self.follower.next_page(clock().div_euclid(1_000)).await?;
         let followed = self.run_page(&page, clock).await?;
+        // After every run of the page: killed before it, the page comes again, and records tell what ran.
         self.follower.note_progress(clock().div_euclid(1_000)).await?;
         Ok(followed)
     }
@@ -232,6 +235,7 @@ impl TriggerFollower {
         let count = ordered.len();
         for (parked, order) in ordered {
             match order {
+                // The order of a row is kept also against operators: the first of it goes first.
                 ParkedOrder::Retry if self.is_behind(&parked) => {
                     self.parked.still_until(&parked, parked::BEHIND, parked.tries).await?;
                 }

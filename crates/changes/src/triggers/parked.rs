@@ -300,11 +300,13 @@ impl ParkedChanges {
     /// Keeps a change. What is parked already, by a process that was killed before it noted that, stays as it is.
     pub(crate) async fn park_change(&self, parking: &Parking, reason: &str, tries: Tries) -> Result<(), FollowError> {
         let body = serde_json::to_string(parking).map_err(|_| unreadable_progress())?;
+        // An item holds 400 KB, and a change may have two images of that size.
         let pieces = pieces_of(&body);
         let count = pieces.len();
         for (at, piece) in pieces.into_iter().enumerate() {
             let mut row = self.piece_row(&parking.write, &parking.id, at)?;
             row.insert(BODY.to_owned(), Value::S(piece.to_owned()));
+            // Pieces before the list: an entry without its pieces would count as done.
             self.followers.put_item(row, None).await?;
         }
         let entry = ParkedChange {
@@ -319,9 +321,11 @@ impl ParkedChanges {
             pieces: count,
         };
         self.change_list(|entries| {
+            // Parked before, by a process that was killed: its reason and order stay.
             if entries.iter().any(|known| known.is_same(&entry)) {
                 return Ok(());
             }
+            // Refused and not left out: following stops until somebody looks, and nothing is lost.
             if entries.len() >= PARKED_MAX {
                 return Err(FollowError::Refused(format!(
                     "{PARKED_MAX} changes are parked: nothing runs until some are tried again or discarded"
@@ -340,6 +344,7 @@ impl ParkedChanges {
         for at in 0..parked.pieces {
             let row = self.piece_row(&parked.write, &parked.change, at)?;
             let Some(item) = self.followers.get(&row).await? else {
+                // The first piece goes with the run that is done, so that without it nothing is left to do.
                 return Ok(None);
             };
             text.push_str(item.get(BODY).and_then(Value::as_str).ok_or_else(unreadable_progress)?);
@@ -358,6 +363,7 @@ impl ParkedChanges {
                 condition: None,
                 return_old: false,
             };
+            // The pieces before the entry: killed between, the entry alone is found, and removed.
             store.delete(&request).await?;
         }
         self.change_list(|entries| {
@@ -394,6 +400,7 @@ impl ParkedChanges {
     pub(super) fn first_of_rows(&self) -> Vec<ParkedChange> {
         let mut known = BTreeSet::new();
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // The first in the list's order, which is the order in which they were parked.
         let firsts = seen.iter().filter(|entry| known.insert((&entry.write, &entry.row)));
         firsts.cloned().collect()
     }
@@ -421,6 +428,7 @@ impl ParkedChanges {
         &self,
         mut change: impl FnMut(&mut Vec<ParkedChange>) -> Result<(), FollowError>,
     ) -> Result<(), FollowError> {
+        // One at a time within the process, so that its own runs do not overtake one another.
         let _one = self.writing.lock().await;
         for _ in 0..TRIES_MAX {
             let (before, turn) = self.list_and_turn().await?;
@@ -470,6 +478,7 @@ fn pieces_of(text: &str) -> Vec<&str> {
     while rest.len() > PIECE_BYTES_MAX {
         let at = (0..=PIECE_BYTES_MAX)
             .rev()
+            // A piece must be text by itself.
             .find(|at| rest.is_char_boundary(*at))
             .unwrap_or(0);
         let (piece, others) = rest.split_at(at);

@@ -23,6 +23,7 @@ impl RunRate {
     pub fn is_too_much(&self, write: &str, row: &str, now: i64) -> bool {
         let mut minute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_within = |began: i64| (began..began.saturating_add(MINUTE_MILLIS)).contains(&now);
+        // A clock that was set back begins a new minute: the count must not last for ever.
         if !minute.began.is_some_and(is_within) {
             *minute = Minute {
                 began: Some(now),

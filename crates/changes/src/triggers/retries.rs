@@ -64,6 +64,7 @@ impl Tries {
         Tries {
             refused: self.refused.saturating_add(1),
             next_at: REFUSED_PAUSES_SECONDS
+                // Past the last pause it waits for an operator.
                 .get(self.refused)
                 .map(|pause| now.saturating_add(*pause)),
         }
@@ -75,6 +76,7 @@ impl TriggerFollower {
     pub(super) async fn retry_refused(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<usize, FollowError> {
         let mut tries = 0;
         while let Some(due) = self.due_of_refused(clock().div_euclid(1_000)) {
+            // The lease and the stream wait for this, so that a long list is done in parts.
             if tries >= TRIES_AT_ONCE_MAX {
                 break;
             }

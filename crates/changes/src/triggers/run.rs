@@ -78,12 +78,14 @@ impl TriggerFollower {
             };
             followed.newest_at = followed.newest_at.max(Some(at));
             if self.follows_of(entity).next().is_some() {
+                // By row, in the order in which they were told.
                 rows.entry(row).or_default().push(of_row);
             }
         }
         if rows.is_empty() {
             return Ok(followed);
         }
+        // Once a page: an operator or another process may have changed the list.
         self.parked.look_anew().await?;
         let this = &*self;
         // Boxed, each by itself: a task that follows goes from thread to thread.
@@ -135,10 +137,13 @@ impl TriggerFollower {
                 OfRow::Misfit(misfit) => {
                     for follows in self.follows_of(&misfit.entity) {
                         let parking = Parking::of_misfit(follows.name(), row, misfit);
+                        // For every write, though nobody knows whether it is meant: a row that cannot be read must not be passed
+                        // over.
                         ends.push(self.park(&parking, misfit.reason.clone()).await?);
                     }
                 }
                 OfRow::Change(change) => {
+                    // Before anything runs after the change: killed in between, it is told again, and timers are set again.
                     match self.set_timers(change, clock).await {
                         Ok(fired) => ends.extend(fired),
                         Err(SetTimersError::Deadline(error)) => {
@@ -146,6 +151,7 @@ impl TriggerFollower {
                         }
                         Err(SetTimersError::Follow(error)) => return Err(error),
                     }
+                    // Loaded or mended rows are told, and nothing runs after them.
                     if change.by.is_some() {
                         continue;
                     }
@@ -195,11 +201,13 @@ impl TriggerFollower {
         let Caused { row, changed, .. } = *caused;
         let name = follows.name();
         let parking = || Parking::of_change(name, caused);
+        // Before the order is looked at: what is not meant must not queue behind anything.
         match self.engine.is_meant(follows.trigger(), changed) {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(error) => return self.park(&parking(), error.to_string()).await.map(Some),
         }
+        // An earlier change of this row waits for this write: to run this one now would turn their order round.
         if follows.is_in_order() && self.parked.has_of_row(name, row) {
             let tries = match follows.trigger().retries_refusals {
                 true => Tries::at_once(clock().div_euclid(1_000)),
@@ -228,6 +236,7 @@ impl TriggerFollower {
                 Ok(Some(end))
             }
             Ok(outcome) => {
+                // Before the run counts as ended, so that a process killed here tells the change again.
                 self.set_look(follows, changed, clock()).await?;
                 let end = run_end(outcome);
                 self.observer.ran(name, &changed.id, &end);
@@ -303,6 +312,7 @@ impl TriggerFollower {
         let store = self.engine.store().as_ref();
         let model = std::sync::Arc::clone(self.engine.model());
         let follows = Follows::all(&model).find(|follows| follows.name() == parked.write);
+        // The first piece went with the run: what is left is the place in the list.
         let (Some(follows), Some((key, parking))) = (follows, self.parked.parked_body(parked).await?) else {
             // The write is gone from the model, or the change was done and only its place in the list was left.
             return self.parked.remove(store, parked).await;
@@ -345,6 +355,7 @@ impl TriggerFollower {
             return self.parked.remove(store, parked).await;
         };
         match self
+            // The parked row is removed in the transaction of the run: both happen, or neither.
             .tried(follows, (&changed, parked.at_seconds), Some(&key), clock)
             .await
         {
@@ -384,6 +395,7 @@ where
     loop {
         match run().await {
             Ok(outcome) => return Ok(outcome),
+            // Waited for without an end: a store that is away is no reason to park every change that comes.
             Err(error) if error.is_temporary() => {
                 if waits == 0 {
                     observer.waits(write, &error);

@@ -124,6 +124,7 @@ impl Timers {
         // A row whose deadline could not be computed had no timer.
         let before = before.map(|before| engine.deadlines(entity, before).unwrap_or_default());
         for deadline in engine.deadlines(entity, after)? {
+            // It has its timer already, from the change before.
             if before.as_ref().is_some_and(|before| before.contains(&deadline)) {
                 continue;
             }
@@ -144,6 +145,7 @@ impl Timers {
         let Timer {
             entity, key, at, look, ..
         } = timer;
+        // A deadline that is past stands in this minute, for those before are not read again.
         let minute = minute_of(at.max(now));
         let mut item = self.followers.row(KIND, &[&minute.to_string()])?;
         // In the order of their instants; one for each row and instant.
@@ -158,6 +160,7 @@ impl Timers {
         let request = PutRequest {
             table: engine.model().table.name.clone(),
             item,
+            // The key is made of the instant and the row, so that setting it twice sets one.
             condition: None,
             return_old: false,
         };
@@ -178,6 +181,7 @@ impl Timers {
                 None => this_minute,
             },
         };
+        // Before what is noted: another process whose clock is behind may have put a timer there since.
         Ok(read - CLOCKS_DIFFER_MINUTES..=this_minute)
     }
 
@@ -190,6 +194,7 @@ impl Timers {
         let mut row = self.followers.row(READ_KIND, &[])?;
         let there = self.followers.get(&row).await?;
         let noted = there.as_ref().and_then(|item| number_of(item.get(MINUTE)));
+        // Never back, by whatever clock.
         if noted.is_none_or(|noted| noted < this_minute) {
             let turn = there.as_ref().map(turn_of).transpose()?;
             row.insert(MINUTE.to_owned(), number_value(this_minute));
@@ -228,6 +233,7 @@ impl Timers {
             model.table.name.clone(),
             KeyRange::partition(name.clone(), value.clone()),
         );
+        // A timer that an old copy lacks would be passed for good when the minute is noted.
         request.consistent = true;
         request.limit = Some(TIMERS_PAGE);
         request.start = start;

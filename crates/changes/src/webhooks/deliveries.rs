@@ -108,15 +108,18 @@ impl Deliveries {
         parked: Option<&Item>,
         now: i64,
     ) -> Result<TriggerOutcome, RuntimeError> {
+        // Asked first: what nobody is told needs no record.
         if engine.webhook_address(webhook)?.is_none() {
             return Ok(TriggerOutcome::NotMeant);
         }
         let delivery = Delivery::of_change(engine, webhook, change, at_seconds, now)?;
         let record = change_record_put(engine.model(), &webhook.name, &change.id, now)?;
         let mut actions = vec![
+            // The record first: by its place in the answer it is known that this was done before.
             TransactWrite::Put(record),
             TransactWrite::Put(self.put_of(&webhook.name, &delivery)?),
         ];
+        // The parked change goes in the same transaction, as with a write.
         actions.extend(parked.map(|key| TransactWrite::Delete(self.delete_of(key.clone(), false))));
         let request = TransactWriteRequest { actions, token: None };
         match engine.store().transact_write(&request).await {
@@ -221,6 +224,7 @@ impl Deliveries {
         let value = row.get(&partition.name).cloned().ok_or_else(unreadable_progress)?;
         let keys = KeyRange::partition(partition.name.clone(), value).sort(sort.name.clone(), range);
         let mut request = QueryRequest::new(table.name.clone(), keys);
+        // A delivery that was removed must not be sent again by an old copy.
         request.consistent = true;
         request.limit = Some(DELIVERIES_PAGE);
         let page = store.query(&request).await?;
@@ -248,10 +252,12 @@ impl Deliveries {
         from: &Delivery,
         to: &Delivery,
     ) -> Result<(), FollowError> {
+        // The same key: deleting and putting one item in a transaction is refused.
         if from.sort() == to.sort() {
             return Ok(());
         }
         let actions = vec![
+            // On condition that it is still there: of two who send, one moves it on.
             TransactWrite::Delete(self.delete_of(self.key_of(webhook, from)?, true)),
             TransactWrite::Put(self.put_of(webhook, to)?),
         ];

@@ -201,9 +201,11 @@ async fn ask_on(
         .body(Body::empty())
         .map_err(|error| FetchError::NoAddress(error.to_string()))?;
     let answer = sender.send_request(request).await.map_err(failed)?;
+    // Also no redirection: it would lead to an address that nobody has trusted.
     if answer.status() != StatusCode::OK {
         return Err(FetchError::Status(answer.status()));
     }
+    // Bounded, whoever answers.
     let bytes = axum::body::to_bytes(Body::new(answer.into_body()), DOCUMENT_BYTES_MAX).await;
     let bytes = bytes.map_err(|_| FetchError::TooLong)?;
     String::from_utf8(bytes.into()).map_err(|_| FetchError::NoText)

@@ -100,6 +100,7 @@ impl FetchedKeys {
             keys: RwLock::default(),
             tried: Arc::new(tokio::sync::Mutex::new(Instant::now())),
         };
+        // Before anybody is served: without keys every token would be refused.
         fetched.fetch().await?;
         let fetched = Arc::new(fetched);
         tokio::spawn(follow(Arc::downgrade(&fetched)));
@@ -116,7 +117,9 @@ impl FetchedKeys {
     /// **Invariant:** what is begun comes to its end, though whoever waits for it leaves. Otherwise it would not count as tried, and clients
     /// that name unknown keys and leave would have the issuer asked without a pause.
     pub(super) async fn refresh(self: &Arc<Self>) {
+        // One at a time: a crowd with an unknown key asks the issuer once.
         let mut tried = Arc::clone(&self.tried).lock_owned().await;
+        // Or anybody could have the issuer asked by tokens with made-up keys.
         if tried.elapsed() < self.timing.pause_min {
             return;
         }
@@ -140,6 +143,7 @@ impl FetchedKeys {
             }
         };
         let keys = public_keys(&text).map_err(FetchError::KeySet)?;
+        // Exchanged as a whole, and only where they could be read: a failure leaves those that are known.
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
         Ok(())
     }
@@ -158,6 +162,7 @@ fn keys_address(described: &str, issuer: &str) -> Result<Uri, FetchError> {
         .map_err(|error| wrong(format!("the issuer's description is no JSON: {error}")))?;
     let text = |name: &str| described.get(name).and_then(Json::as_str);
     match text("issuer") {
+        // The description must be of who was asked, or another issuer's keys would vouch for this one's tokens.
         Some(own) if own == issuer => {}
         Some(own) => {
             return Err(wrong(format!(

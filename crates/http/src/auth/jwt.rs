@@ -108,6 +108,7 @@ pub(super) fn public_keys(text: &str) -> Result<Vec<PublicKey>, SetupError> {
 
 fn fitting(keys: &[PublicKey], header: &Header) -> Vec<(Algorithm, DecodingKey)> {
     keys.iter()
+        // The key says by which algorithm it is used, and the token only which key: a token must not choose.
         .filter(|key| key.algorithm == header.alg && (header.kid.is_none() || key.id == header.kid))
         .map(|key| (key.algorithm, key.key.clone()))
         .collect()
@@ -207,6 +208,7 @@ impl Jwt {
     pub(super) async fn caller(&self, token: &str) -> Result<Caller, TokenError> {
         // Taken before the token is looked at: what a key has verified counts for that key.
         let keys = self.keys.current();
+        // For these very keys: a token that was verified by a key that is gone is verified again.
         if let Some(caller) = self.verified.caller(token, &keys) {
             return Ok(caller);
         }
@@ -218,6 +220,7 @@ impl Jwt {
         let mut outcome = Err(TokenError::Signature);
         for (algorithm, key) in self.keys.candidates(&header).await {
             outcome = self.claims(token, algorithm, &key);
+            // Another key is tried only where this one has not signed it.
             if outcome != Err(TokenError::Signature) {
                 break;
             }
@@ -238,6 +241,7 @@ impl Jwt {
         wanted.validate_nbf = true;
         // Who it is for and from is looked at below: there, a list is a list of texts, and Cognito's tokens are known.
         wanted.validate_aud = false;
+        // Without an end a token would be good for ever.
         wanted.set_required_spec_claims(&["exp"]);
         decode::<Map<String, Json>>(token, key, &wanted)
             .map(|token| token.claims)
@@ -269,6 +273,7 @@ impl Jwt {
         };
         let named = match said {
             None => return Err(TokenError::Claims),
+            // A list with anything else in it is not one that can be understood.
             Some(Json::Array(all)) => all.iter().all(Json::is_string) && all.iter().any(is),
             Some(one) => is(one),
         };
@@ -293,6 +298,7 @@ impl Jwt {
             authenticated: true,
         };
         let needs_id = self.claims.iter().any(|claim| claim.name == "id");
+        // A model that knows its callers by their id must not take one that has none.
         match needs_id && !matches!(caller.claims.get("id"), Some(Value::S(_))) {
             true => Err(TokenError::Claims),
             false => Ok(caller),
@@ -329,6 +335,7 @@ fn said_use(header: &Header, claims: &Map<String, Json>) -> Result<Option<TokenU
     };
     let mut said = [of_type, of_cognito, of_keycloak].into_iter().flatten();
     let first = said.next();
+    // Two that say different things: nobody knows which one is meant.
     match said.all(|other| Some(other) == first) {
         true => Ok(first),
         false => Err(TokenError::Use),

@@ -50,6 +50,7 @@ impl Authenticator {
     ///
     /// Where credentials were sent and are not good.
     pub async fn request_caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+        // A token that was sent decides alone: to fall back to another credential would hide that it is wrong.
         if let Some(token) = self.jwt.as_ref().zip(bearer(headers)) {
             let (jwt, token) = token;
             return jwt
@@ -61,6 +62,7 @@ impl Authenticator {
             let refused = || self.credentials_refused("the API key is not known here");
             return key.and_then(|key| self.api_keys.key_caller(key)).ok_or_else(refused);
         }
+        // Nothing was sent, which is no mistake: `allow` says whether nobody may ask.
         Ok(Caller::anonymous())
     }
 
@@ -97,6 +99,7 @@ impl Authenticator {
         let name = self.api_key_header.as_ref()?;
         let mut sent = headers.get_all(name.as_str()).iter();
         let first = sent.next()?;
+        // Sent twice, nobody knows which one is meant.
         let alone = sent.next().is_none() && first.len() <= CREDENTIAL_BYTES_MAX;
         Some(first.to_str().ok().filter(|_| alone))
     }

@@ -61,6 +61,7 @@ impl Secret {
     }
 
     fn derived(&self, purpose: &str) -> [u8; 32] {
+        // Each purpose has a key of its own: what is known of one says nothing of another.
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         let tag = hmac::sign(&key, purpose.as_bytes());
         tag.as_ref().first_chunk::<32>().copied().unwrap_or_default()

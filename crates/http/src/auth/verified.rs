@@ -57,10 +57,12 @@ impl Verified {
     fn caller_at(&self, token: &str, keys: &Keys, now: u64) -> Option<Caller> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let (caller, until) = known.callers.get(token)?;
+        // By the very set of keys: when it is exchanged everything is verified anew.
         (now < *until && same(&known.keys, keys)).then(|| caller.clone())
     }
 
     fn remember_at(&self, token: &str, keys: Keys, caller: &Caller, end: u64, now: u64) {
+        // No longer than the token itself is good.
         let until = end.min(now + VERIFIED_SECONDS_MAX);
         if until <= now || token.len() > TOKEN_BYTES_MAX {
             return;

@@ -46,6 +46,7 @@ impl Bridge {
     /// Brings what follows by itself near to its end while everybody writes, so that the rest is short.
     pub(super) async fn bring_followers(&self, control: &TableControl) -> Result<(), MigrateError> {
         self.follow_old(control, Until::Passed).await?;
+        // Before the rest begins: while rows rest nobody can write, so that only little may be left to do then.
         let mut behind = self.followers().followers_behind().await?;
         behind.retain(|(_, lag)| !matches!(lag, Lag::Changes(changes) if *changes < BEHIND_MAX));
         match behind.is_empty() {
@@ -62,6 +63,7 @@ impl Bridge {
             // What was written last, before the rest or by what was done here, may come late.
             tokio::time::sleep(self.late()).await;
             let is_late = begun.elapsed() > LAKE_MAX;
+            // A lake that misses something reads all rows anew; whoever else misses a change has lost it.
             let may_miss = |name: &str| is_late && name.starts_with(LAKE_FOLLOWERS);
             let mut behind = followers.followers_behind().await?;
             behind.retain(|(name, _)| !may_miss(name));
@@ -72,6 +74,7 @@ impl Bridge {
                     moved => return Ok(moved?),
                 }
             }
+            // Writes wait for this: better no handover than a service that stands still.
             if begun.elapsed() > REST_MAX {
                 return Err(MigrateError::Behind(behind));
             }

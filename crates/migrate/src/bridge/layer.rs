@@ -43,6 +43,7 @@ impl UnknownOutcomes {
         if self.sent.insert(token.to_owned(), sent).is_none() {
             self.order.push_back(token.to_owned());
         }
+        // The oldest goes: its caller has long given up, or would have sent it again.
         if self.order.len() > UNKNOWN_MAX
             && let Some(first) = self.order.pop_front()
         {
@@ -83,6 +84,7 @@ impl BridgeStore {
                 beside: Some(twins), ..
             }
             | Mode::Beside { twins, .. }
+            // Without rows in other places there is nothing to drop from a page.
             | Mode::Resting(twins) => Ok(twins.moves_rows().then_some(&**twins)),
             Mode::Shut(why) => Err(shut(why)),
         }
@@ -90,6 +92,7 @@ impl BridgeStore {
 
     /// One action as a transaction of its own: a call that is answered as the single one would be.
     async fn single(&self, mode: &Mode, action: TransactWrite) -> StoreResult<Sent> {
+        // Before anything is read for the write: while rows rest nobody may change one.
         check_rest(mode, std::slice::from_ref(&action))?;
         let Some(writing) = self.writing(mode)? else {
             return Ok(Sent::Untouched);
@@ -125,8 +128,10 @@ impl BridgeStore {
         let Some(token) = request.token.as_deref() else {
             return writing.send(&request.actions, None).await;
         };
+        // The bytes that were sent are good for this epoch alone: later ones need something else of the row.
         let epoch = mode.epoch();
         let known = self.known_outcome(token, epoch)?;
+        // Before it is sent: an answer that is lost finds here what was sent under the token.
         let remember = |sent: &Arc<TransactWriteRequest>| self.outcomes().remember(token, epoch, sent);
         let sent = writing
             .send(
@@ -141,6 +146,7 @@ impl BridgeStore {
         // Whose outcome is known need not be sent again.
         if !sent
             .as_ref()
+            // As long as the outcome may be unknown, the same bytes must be sent again, under the same token.
             .is_err_and(|error| error.is_retryable() && !is_slept(error))
         {
             self.outcomes().forget(token);
@@ -154,6 +160,7 @@ impl BridgeStore {
         match self.outcomes().sent.get(token) {
             None => Ok(None),
             Some((at, request)) if *at == epoch => Ok(Some(Arc::clone(request))),
+            // Made anew for another epoch it could be done twice, so that it is not sent.
             Some(_) => Err(shut(NOT_KNOWN)),
         }
     }
@@ -190,6 +197,7 @@ fn as_single(error: StoreError) -> StoreError {
 
 /// A page without what is the other model's; a count of what is left, where that was asked for.
 fn own_page(mut page: PageAnswer, twins: &Twins, (select, added): (&Select, &[String])) -> PageAnswer {
+    // Dropped after the page and not by a filter: its last key must stay where the store ended.
     page.items.retain(|item| !twins.is_others(item));
     page.count = page.items.len();
     match select {
@@ -215,6 +223,7 @@ fn telling_select(select: &Select, twins: &Twins) -> (Select, Vec<String>) {
         Select::Count => Vec::new(),
     };
     let is_asked = |name: &String| asked.iter().any(|path| path.name() == name);
+    // What tells whose an item is has to be asked for, and is taken out again before anybody sees it.
     let added: Vec<String> = names.into_iter().filter(|name| !is_asked(name)).collect();
     let mut paths = asked;
     paths.extend(added.iter().map(Path::attribute));
@@ -258,6 +267,7 @@ impl StoreLayer for BridgeStore {
     }
 
     async fn get(&self, request: &singlet_store::GetRequest) -> StoreResult<singlet_store::GetAnswer> {
+        // To the end of the call, as all reads and writes: a change of the mode waits for them.
         let mode = self.state.held().await;
         Self::read_beside(&mode)?;
         self.store.get(request).await
@@ -320,6 +330,7 @@ impl BridgeStore {
         F: Future<Output = StoreResult<WriteAnswer>>,
     {
         match call().await {
+            // Tried once more after the process has looked: the table is in a later phase than it knew.
             Err(error) if is_slept(&error) && self.state.catch_up().await => call().await,
             answer => answer,
         }
@@ -354,6 +365,7 @@ impl BridgeStore {
             let updated = self.store.update(&guarded).await;
             return updated.map_err(|error| as_slept(error, epoch));
         }
+        // A write that is made anew as a put has no parts that the store could tell.
         if matches!(request.returns, UpdateReturn::UpdatedOld | UpdateReturn::UpdatedNew) {
             return Err(StoreError::bad_request(
                 "while two models run, an update answers whole items",
@@ -434,6 +446,7 @@ impl BridgeStore {
             let sent = self.store.transact_write(&guarded).await;
             return sent.map_err(|error| as_slept(error, epoch));
         };
+        // A request of an earlier epoch must not be sent with another guard: it may have been done.
         self.known_outcome(token, Some(epoch))?;
         let guarded = Arc::new(guarded);
         self.outcomes().remember(token, Some(epoch), &guarded);
@@ -449,6 +462,7 @@ impl BridgeStore {
 fn not_later(condition: Option<Condition>, epoch: u64) -> Condition {
     let stamp = Path::attribute(BRIDGED);
     let known = Condition::compare(stamp.clone(), Comparison::LessOrEqual, epoch_value(epoch));
+    // A row without a stamp was not written for a later phase.
     let known = Condition::Or(vec![Condition::not_exists(stamp), known]);
     match condition {
         Some(condition) => condition.and(known),
@@ -461,6 +475,7 @@ fn as_slept(error: StoreError, epoch: u64) -> StoreError {
     let is_later = |old: Option<&Item>| old.and_then(epoch_of).is_some_and(|stamp| stamp > epoch);
     let of_one =
         |reason: &Cancellation| matches!(reason, Cancellation::ConditionFailed { old } if is_later(old.as_ref()));
+    // Told by the image and not by the condition, which may have failed for its own sake.
     match is_later(error.old_image()) || error.cancellations().iter().any(of_one) {
         true => slept(),
         false => error,

@@ -40,6 +40,7 @@ impl Layout {
     /// Whether an item lies where rows of these entities do. What it says of its kind counts, where it says it.
     pub fn holds(&self, model: &Model, item: &Item) -> bool {
         let kind = model.table.type_attribute.as_ref().and_then(|name| item.get(name));
+        // By its key and its kind: two entities may share a template.
         let mut at = self.entities_at(item);
         match kind.and_then(Value::as_str) {
             Some(kind) => at.any(|name| name == kind),
@@ -52,6 +53,7 @@ impl Layout {
 fn follows(template: &KeyTemplate, key: &Item) -> bool {
     key.get(&template.attribute)
         .is_some_and(|value| match template.template.decode_key(value) {
+            // It follows the template, however it is read.
             Ok(_) | Err(DecodeError::Ambiguous { .. }) => true,
             Err(_) => false,
         })

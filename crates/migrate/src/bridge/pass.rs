@@ -39,6 +39,7 @@ impl Pass<'_> {
         for _ in 0..PASSES_MAX {
             let (written, blocked) = self.once(side, keeping).await?;
             match (written, blocked.is_empty()) {
+                // A pass that has written nothing: rows that come after it are written by the models themselves, for both.
                 (0, true) => return Ok(()),
                 (0, false) => return Err(MigrateError::Blocked(blocked.len() as u64, blocked)),
                 _ => {}
@@ -85,6 +86,7 @@ impl Pass<'_> {
         let bridge = self.bridge;
         let key = key_in(bridge.old.model(), item);
         let mut item = item.clone();
+        // Others write the row; the next pass looks at it in any case.
         for _ in 0..ROW_TRIES_MAX {
             match self.row_as_read(side, keeping, &item).await? {
                 Ok(Settled::Changed) => {}
@@ -101,6 +103,7 @@ impl Pass<'_> {
                 None => return Ok(Ok(false)),
             }
         }
+        // Counted as written, so that another pass comes.
         Ok(Ok(true))
     }
 
@@ -112,6 +115,7 @@ impl Pass<'_> {
     ) -> Result<Result<Settled, RowMisfit>, MigrateError> {
         let bridge = self.bridge;
         if let Some(roll) = &bridge.roll {
+            // Before each row: who was not heard for too long may have been forgotten, and the table gone on.
             roll.check_heard()?;
         }
         let (own, back) = match side {
@@ -153,6 +157,7 @@ impl Pass<'_> {
         let request = DeleteRequest {
             table: model.table.name.clone(),
             key: key_in(model, item),
+            // As it was read: a row that was given more time meanwhile must stay.
             condition: Some(as_read(item, &Item::new())),
             return_old: false,
         };

@@ -98,6 +98,7 @@ impl TableMember {
             (None, _) => Vec::new(),
         };
         let gate = Arc::new(Gate::open(clock, times.stale));
+        // Closed until it has looked: what it may do hangs on what the table says.
         gate.has_read(Some(super::state::NOT_LOOKED), gate.gate_moment());
         let wake = Arc::new(Wake::default());
         let state = Arc::new(BridgeState::woken_by(Mode::ALONE, Arc::clone(&wake)));
@@ -139,6 +140,7 @@ impl TableMember {
     /// Where the table could not be read or told: nothing is let through once that is so for a while.
     pub async fn look(&self) -> Result<bool, RuntimeError> {
         let mut looked = self.looking.lock().await;
+        // A process that has said that it goes must not be taken in again by a look that was late.
         if looked.has_left {
             return Ok(false);
         }
@@ -146,20 +148,24 @@ impl TableMember {
             let Some(gate) = self.gate.upgrade() else {
                 return Ok(false);
             };
+            // Before the table is read: what is read is as of then at the latest.
             let at = gate.gate_moment();
             let control = self.engine.table_control().await.map_err(failed)?;
             let epoch = control.as_ref().map(TableControl::epoch);
             let (closed, mode, following) = self.part_in(control.as_ref(), &mut looked).await?;
             if looked.epoch != epoch || closed.is_some() {
                 if closed.is_some() {
+                    // Closed first, and opened last: in between nothing goes through that the new phase does not know.
                     gate.has_read(closed, at);
                 }
+                // It waits for all that was sent in the mode before.
                 self.state.change(mode).await;
                 self.following.change(following).await;
                 looked.epoch = epoch;
             }
             // Only who has said so before it read the table for the last time is waited for.
             if let Some(control) = &control
+                // After the mode was changed, and then it reads once more: only what it says and still finds true counts.
                 && self.say_if_due(control, &mut looked).await?
             {
                 continue;
@@ -179,6 +185,7 @@ impl TableMember {
                 () = self.wake.asked.notified() => {}
             }
             // What was not read for a while closes the gate.
+            // The gate is dropped or the process has left; anything else is tried again.
             if matches!(self.look().await, Ok(false)) {
                 break;
             }
@@ -281,6 +288,7 @@ impl TableMember {
             return Ok(Err(CANNOT_BESIDE));
         };
         if let Some((known, twins)) = &looked.other
+            // By the face: a model that changes has another.
             && *known == hash
         {
             return Ok(twins.clone());
@@ -321,6 +329,7 @@ impl TableMember {
             (old.model(), &old.setting().settings),
             (new.model(), &new.setting().settings),
         );
+        // The same as was tried with: another text or other settings would seal rows differently.
         if face.face_hash() != hash || !hindrances.is_empty() {
             return Ok(Err(CANNOT_BESIDE));
         }

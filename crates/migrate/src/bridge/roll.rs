@@ -100,11 +100,13 @@ impl Roll {
         let at = (Instant::now(), (self.clock)());
         let process = {
             let mut own = self.own();
+            // Never back, for others go on by it.
             own.process.epoch = own.process.epoch.max(epoch);
             own.process.beat += 1;
             own.process.clone()
         };
         engine.say_process(control, &process).await?;
+        // The moment before it was sent: it is heard from then on at the latest.
         self.own().said_at = Some(at);
         Ok(())
     }
@@ -134,6 +136,7 @@ impl Roll {
         let said_at = self.own().said_at;
         let is_heard = said_at.is_some_and(|(at, wall)| {
             let since = u128::try_from((self.clock)().saturating_sub(wall)).unwrap_or_default();
+            // By both clocks: one stands still while the machine sleeps, and the other may be set.
             at.elapsed() <= self.times.unheard && since <= self.times.unheard.as_millis()
         });
         match is_heard {
@@ -149,6 +152,7 @@ impl Roll {
             let others = self.others(engine, control).await?;
             let behind: Vec<TableProcess> = others
                 .into_iter()
+                // Those that have not said this epoch; whoever has, has no write of before under way.
                 .filter(|process| process.epoch < control.epoch())
                 .collect();
             if behind.is_empty() {
@@ -159,6 +163,7 @@ impl Roll {
             tokio::time::sleep(self.times.reads).await;
             let now = engine.table_control().await?;
             if now.is_none_or(|now| now.epoch() != control.epoch()) {
+                // Somebody else has gone on: what was waited for is past.
                 return Ok(false);
             }
         }
@@ -184,6 +189,7 @@ impl Roll {
             let silent = watching.silent(&found, self.times.gone);
             let alive = watching.alive(&found);
             if !alive.is_empty() {
+                // Only who has spoken since: one that says nothing may have died.
                 return Err(MigrateError::Serving(alive));
             }
             self.forget_gone(engine, control, silent).await?;
@@ -224,6 +230,7 @@ impl Watching {
         let mut silent = Vec::new();
         for process in processes {
             match self.since.get(&process.id) {
+                // It has said nothing since: watched by this process's clock alone, no other clock being believed.
                 Some((known, since)) if known == process => {
                     if since.elapsed() > gone {
                         silent.push(process.clone());

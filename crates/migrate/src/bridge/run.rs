@@ -118,6 +118,7 @@ impl Bridge {
             (old.model(), &old.setting().settings),
             (new.model(), &new.setting().settings),
         );
+        // Only before it begins: later the table is on its way, and differs from either model.
         if control.current_migration().is_none() && !is_ended(&control, &target) {
             let live = old.store().describe_table(&old.model().table.name).await?.spec;
             hindrances.extend(live_hindrances(old.model(), new.model(), &live));
@@ -145,6 +146,7 @@ impl Bridge {
             clock,
             roll: None,
         };
+        // Before anybody is served by it.
         bridge.adopt(&control).await;
         Ok(bridge)
     }
@@ -248,6 +250,7 @@ impl Bridge {
     async fn plan_row(&self, item: &Item, plan: &mut BridgePlan, claims: &mut Claims) -> Result<(), MigrateError> {
         let now = (self.clock)();
         let is_row = self.of_old.entity_of(item).is_some();
+        // A row whose time has come is not taken along.
         if !is_row || row::has_expired(self.old.model(), item, now) {
             return Ok(());
         }
@@ -265,6 +268,7 @@ impl Bridge {
         if withheld.is_none()
             && let Ok(keys) = self.of_old.keys_of_other(item, now)
         {
+            // Two rows with one place in the new model: found before anything is written.
             let taken = keys.iter().any(|key| !claims.claim_key(key));
             withheld =
                 taken.then(|| Withheld("another row has its place or its unique value in the new model".to_owned()));
@@ -295,6 +299,7 @@ impl Bridge {
             reached = self.go(goal, progress) => reached,
             () = roll.keep_saying(&self.old) => Err(MigrateError::Asleep),
         };
+        // Also where it failed, or others would wait for it.
         roll.leave(&self.old).await;
         reached
     }
@@ -309,7 +314,9 @@ impl Bridge {
         let pacer = Pacer::new(self.options.rate);
         for _ in 0..TURNS_MAX {
             let control = self.old.table_control().await?.ok_or(MigrateError::Unknown)?;
+            // The modes first, and then what the phase counts on.
             self.adopt(&control).await;
+            // No row is touched before every process has this phase behind it.
             if !self.is_reached_by_all(&control).await? {
                 continue;
             }
@@ -330,6 +337,7 @@ impl Bridge {
                     _ => {}
                 }
                 let plan = self.plan().await?;
+                // Before the phase is noted: a table that cannot be bridged is left as it is.
                 if plan.misfits > 0 {
                     return Err(MigrateError::Unbridged(plan.misfits, plan.first_misfits));
                 }
@@ -357,6 +365,7 @@ impl Bridge {
                 }
                 (_, Phase::Expand) => Phase::Backfill,
                 (_, Phase::Backfill) => {
+                    // Rows before indexes: an index that is made then has what the new model needs.
                     pass.until_still(BridgeSide::Old, Keeping::Both).await?;
                     self.make_indexes().await?;
                     Phase::Verify
@@ -368,6 +377,7 @@ impl Bridge {
                 }
                 (BridgeGoal::Both, Phase::Switch) => break,
                 (_, Phase::Switch) => {
+                    // A process of the old model that still serves would go on writing for the old one alone.
                     self.check_faces(&control, &[&self.target]).await?;
                     Phase::Settle
                 }
@@ -392,6 +402,7 @@ impl Bridge {
                     }
                 }
                 (_, Phase::Contract) => {
+                    // After it nothing is left of the old model, so that only now the control row may forget it.
                     pass.until_still(BridgeSide::New, Keeping::OwnAlone).await?;
                     self.let_indexes_forget().await;
                     self.new.end_migration(&control).await?;
@@ -417,6 +428,7 @@ impl Bridge {
                 phase: next,
                 ..migration.clone()
             };
+            // On condition of the epoch: of two who lead, one goes on.
             self.old.set_migration(&control, Some(&next)).await?;
         }
         Ok(consumed.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -468,6 +480,7 @@ impl Bridge {
                 None => (Mode::ALONE, Mode::Shut(BEFORE)),
             }; // Whoever is shut is so before the other one relies on it.
             match old {
+                // The order decides: the one that goes on alone must not begin before the other one is shut.
                 Mode::Shut(_) => {
                     old_state.change(old).await;
                     new_state.change(new).await;
@@ -502,6 +515,7 @@ impl Bridge {
     async fn let_indexes_forget(&self) {
         let has_indexes = !self.old.model().table.indexes.is_empty() || !self.new.model().table.indexes.is_empty();
         if has_indexes && self.of_old.moves_rows() {
+            // An index may still show rows in the other model's place.
             tokio::time::sleep(self.late()).await;
         }
     }
@@ -561,6 +575,7 @@ impl Bridge {
     pub(super) async fn page(&self, start: Option<Item>) -> Result<singlet_store::PageAnswer, MigrateError> {
         let request = ScanRequest {
             table: self.old.model().table.name.clone(),
+            // A row that an old copy lacks would be left as it was.
             consistent: true,
             limit: Some(self.options.page_items),
             start,

@@ -127,9 +127,11 @@ impl Wake {
 
     async fn look(&self) {
         let mut beats = self.beats.subscribe();
+        // Before it asks: a look that ends in between must not be missed.
         let seen = *beats.borrow_and_update();
         self.asked.notify_one();
         let looked = beats.wait_for(|beats| *beats > seen);
+        // Bounded: a table that cannot be read must not hold up the answer.
         let _ = tokio::time::timeout(GATE_BEAT, looked).await;
     }
 }
@@ -175,6 +177,7 @@ impl BridgeState {
 
     /// Waits for the writes that are under way, and goes on otherwise.
     pub async fn change(&self, mode: Mode) {
+        // Waits for every call that holds the mode: after it nothing of before is under way.
         *self.mode.write().await = mode;
     }
 }

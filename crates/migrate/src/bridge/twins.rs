@@ -154,6 +154,7 @@ impl Twins {
 
     /// Whether an item is the other model's alone: reads do not see it.
     pub fn is_others(&self, item: &Item) -> bool {
+        // A key that both could have is one's own: that it can never be so was proved, and to drop a row is worse.
         self.moved_there.holds(self.other.model(), item) && !self.moved_here.holds(self.own.model(), item)
     }
 
@@ -219,12 +220,14 @@ impl Twins {
         for attribute in own.filter(|one| one.alias.is_none() && one.is.is_none()) {
             match (source_of(entity, attribute), known) {
                 // A formula that fills what does not fit would be another row.
+                // The formula gave another value than the row has, which the other model could not give back.
                 (Some(source), _) if was.get(&source.name) != made.get(&attribute.name) => {
                     return Err(Withheld(format!(
                         "`{}` has a value that only one model has",
                         attribute.name
                     )));
                 }
+                // What only the other model has of the row stays as it is there.
                 (None, Some(known)) => match known.get(&attribute.name) {
                     Some(value) => drop(made.insert(attribute.name.clone(), value.clone())),
                     None => drop(made.remove(&attribute.name)),
@@ -243,6 +246,7 @@ impl Twins {
 
     /// The row of the other model as it is, by the item that was read where it has it.
     fn known_row(&self, entity: &Entity, item: Option<&Item>) -> Option<Attributes> {
+        // Without the mark nobody has written for both, and what stands there is not of this row.
         let item = item.filter(|item| item.contains_key(BRIDGED))?;
         let other = self.other.model().entity_named(&entity.name)?;
         row::decode_as_stored(other, item).ok()
@@ -346,6 +350,7 @@ impl Twins {
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let mut own_rows = BTreeSet::new();
         for (before, after) in rows {
+            // What has ended counts as not there, or a new row would take over what it had.
             let before = before.filter(|item| !row::has_expired(self.own.model(), item, now));
             let mut known = None;
             if let Some((item, entity)) = before.and_then(|item| Some((item, self.entity_of(item)?))) {
@@ -376,6 +381,7 @@ impl Twins {
             let (was, is) = (was.get(key), is.get(key));
             let is_new = was.is_none() && is.is_some() && !acted.contains_key(key) && !managed.contains(key);
             if is_new {
+                // Only a place that is new to the row: its own it may write over.
                 self.check_place(is, found.get(key).and_then(Option::as_ref), now)?;
             }
             let mut item = merged(base, own.get(key), was, is)?;
@@ -385,12 +391,14 @@ impl Twins {
                 if let Stamping::Epoch(epoch) = stamping {
                     let there = found.get(key).and_then(Option::as_ref);
                     let is_same = there.is_some_and(|there| unbridged(there) == *item);
+                    // The stamp stays where nothing else changes, or each pass would write every row.
                     let epoch = there.filter(|_| is_same).and_then(epoch_of).unwrap_or(epoch);
                     item.insert(BRIDGED.to_owned(), epoch_value(epoch));
                 }
             }
             if item
                 .as_ref()
+                // Withheld, because it could not be pinned: what cannot be compared could be written over.
                 .is_some_and(|item| item.len() > COMPARED_MAX || is_stamped(item))
             {
                 return Err(Withheld(
@@ -425,6 +433,7 @@ impl Twins {
     /// Where the other model has a row or a guard anew nothing else may be.
     fn check_place(&self, is: Option<&Item>, there: Option<&Item>, now: i64) -> Result<(), Withheld> {
         match there {
+            // What has expired is in nobody's way.
             Some(there) if is.cloned() != Some(unbridged(there)) && !row::has_expired(self.own.model(), there, now) => {
                 Err(Withheld(
                     "something else has the place or the unique value that it has in the other model".to_owned(),
@@ -477,10 +486,12 @@ fn merged(
         return Ok(is.cloned());
     };
     let is_of_own = |name: &String| own.is_some_and(|own| own.contains_key(name));
+    // What is the row's own stays, though the other model had it too.
     for name in was.into_iter().flat_map(BTreeMap::keys).filter(|name| !is_of_own(name)) {
         item.remove(name);
     }
     for (name, value) in is.into_iter().flatten() {
+        // One attribute cannot have two values: one of the models would read what it did not write.
         if is_of_own(name) && item.get(name) != Some(value) {
             return Err(Withheld(format!("`{name}` would have two values")));
         }

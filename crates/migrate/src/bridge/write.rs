@@ -100,6 +100,7 @@ impl<'w> Writing<'w> {
                 None => {
                     let mut found = Found::new();
                     let planned = match self.planned(actions, &mut found, &mut consumed).await {
+                        // A refusal on what was read is only one if it is still so.
                         Err(error) if is_withheld(&error) && self.has_changed(&found, &mut consumed).await? => continue,
                         planned => planned?,
                     };
@@ -108,6 +109,7 @@ impl<'w> Writing<'w> {
                     };
                     let token = tokened.as_ref().map(|tokened| match attempt {
                         0 => tokened.token.to_owned(),
+                        // Other bytes need another token: with the first the store would take them for what it has done.
                         _ => next_token(tokened.token),
                     });
                     let request = Arc::new(TransactWriteRequest {
@@ -118,6 +120,7 @@ impl<'w> Writing<'w> {
                 }
             };
             if let Some(tokened) = &tokened {
+                // Before it is sent.
                 (tokened.remember)(&request);
             }
             match self.call(&request).await {
@@ -130,6 +133,7 @@ impl<'w> Writing<'w> {
                     });
                 }
                 Err(error) => {
+                    // What was asked for itself failed; a pin that failed is tried again on what is there now.
                     if let Some(refusal) = own_refusal(actions, error) {
                         return Err(refusal);
                     }
@@ -222,6 +226,7 @@ impl<'w> Writing<'w> {
     async fn has_changed(&self, found: &Found, consumed: &mut Consumed) -> StoreResult<bool> {
         let mut again = Found::new();
         self.read(found.keys().cloned().collect(), &mut again, consumed).await?;
+        // All that was read, for any of it may have decided.
         Ok(again != *found)
     }
 
@@ -234,6 +239,7 @@ impl<'w> Writing<'w> {
     ) -> StoreResult<Option<Planned>> {
         let twins = self.twins;
         let keys: Vec<Option<Item>> = actions.iter().map(|action| key_of_action(twins, action)).collect();
+        // Nothing that the other model has: the request goes as it is.
         if !keys.iter().flatten().any(|key| twins.concerns(key)) {
             return Ok(None);
         }
@@ -244,6 +250,7 @@ impl<'w> Writing<'w> {
         });
         let wanted = keys.iter().flatten().cloned().chain(checked).collect();
         self.read(wanted, found, consumed).await?;
+        // On what was read, as the store would; then all of it is pinned.
         check_conditions(twins, actions, found)?;
         let mut acted = Becoming::new();
         for (action, key) in actions.iter().zip(&keys) {
@@ -260,6 +267,7 @@ impl<'w> Writing<'w> {
         if rows.is_empty() {
             return Ok(self.pinned_absent(actions, &keys, (&acted, found)));
         }
+        // A row that was written for a later phase must not be written for this one.
         self.check_epochs(&rows)?;
         self.read_beside(&rows, found, now, consumed)
             .await?
@@ -294,6 +302,7 @@ impl<'w> Writing<'w> {
                 None => planned.actions.push(self.action(key, item.as_ref(), found, None)),
             }
         }
+        // Withheld and not split: the two models would differ until the other half came.
         match planned.actions.len() > TRANSACTION_ITEMS_MAX {
             true => Err(withheld(&Withheld(
                 "with what the other model needs of it, it is more than a transaction holds".to_owned(),
@@ -319,6 +328,7 @@ impl<'w> Writing<'w> {
             let Some(key) = key.as_ref().filter(|key| self.twins.concerns(key)) else {
                 continue;
             };
+            // A place that was empty has to be so still: a row that appears there would be one to keep twins of.
             if found.get(key).is_some_and(Option::is_none) {
                 let condition = condition_of(action).cloned();
                 let item = acted.get(key).and_then(Option::as_ref);
@@ -385,6 +395,7 @@ impl<'w> Writing<'w> {
 
     /// Reads what was not read yet.
     async fn read(&self, keys: BTreeSet<Item>, found: &mut Found, consumed: &mut Consumed) -> StoreResult<()> {
+        // Each item once, so that all is decided on one image of it.
         let wanted: Vec<Item> = keys.into_iter().filter(|key| !found.contains_key(key)).collect();
         if wanted.is_empty() {
             return Ok(());
@@ -408,6 +419,7 @@ impl<'w> Writing<'w> {
     fn action(&self, key: &Item, item: Option<&Item>, found: &Found, condition: Option<Condition>) -> TransactWrite {
         let table = self.twins.table().to_owned();
         let there = found.get(key).and_then(Option::as_ref);
+        // Whole, as it was read: what was computed from it is put as a whole.
         let pin = match there {
             Some(there) => as_read(there, item.unwrap_or(&Item::new())),
             None => Condition::And(
@@ -453,6 +465,7 @@ impl<'w> Writing<'w> {
             Ok(answer) => Ok(answer.consumed),
             Err(error) => Err(match error.kind() {
                 ErrorKind::ConditionFailed { old } => StoreError::new(
+                    // One form for both ways to send, so that it is told in one place whose condition failed.
                     ErrorKind::Cancelled(vec![Cancellation::ConditionFailed { old: old.clone() }]),
                     error.message(),
                 ),
@@ -559,6 +572,7 @@ fn own_refusal(actions: &[TransactWrite], error: StoreError) -> Option<StoreErro
     let (mut is_pinned, mut others) = (false, Vec::new());
     for (at, reason) in reasons.iter().enumerate() {
         let reason = match reason {
+            // Its own condition holds of what is there, so that only the pin has failed.
             Cancellation::ConditionFailed { old } if is_met(actions.get(at), old.as_ref()) => {
                 is_pinned = true;
                 Cancellation::Nothing
@@ -570,6 +584,7 @@ fn own_refusal(actions: &[TransactWrite], error: StoreError) -> Option<StoreErro
             false => others.push(reason),
         }
     }
+    // What the caller asked for speaks before anything that was added.
     if own
         .iter()
         .any(|reason| matches!(reason, Cancellation::ConditionFailed { .. }))

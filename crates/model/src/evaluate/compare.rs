@@ -96,10 +96,12 @@ pub(super) fn compare_values(
 }
 
 fn equal((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool, EvaluateError> {
+    // A word in a value's place is equal to itself alone, and has no order.
     if is_word(a, a_ty) || is_word(b, b_ty) {
         return Ok(a == b);
     }
     match (ComparisonKind::of(a_ty), ComparisonKind::of(b_ty)) {
+        // Written in the one form texts are equal where instants are, which saves reading them.
         (ComparisonKind::Instant, ComparisonKind::Instant) => match spelled((a, a_ty)).zip(spelled((b, b_ty))) {
             Some((a, b)) => Ok(a == b),
             None => Ok(time::millis_of(a, a_ty)? == time::millis_of(b, b_ty)?),
@@ -117,6 +119,7 @@ fn equal((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool,
 /// The order of two values of one kind, `false` before `true`; none where a word stands in a value's place, or the kinds differ.
 pub fn order_values((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<Option<Ordering>, EvaluateError> {
     if is_word(a, a_ty) || is_word(b, b_ty) {
+        // A word has no place among the values: each comparison with it is false.
         return Ok(None);
     }
     match (ComparisonKind::of(a_ty), ComparisonKind::of(b_ty)) {
@@ -131,6 +134,7 @@ pub fn order_values((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> R
             let both = time::Duration::from_value(a).zip(time::Duration::from_value(b));
             Ok(both.map(|(a, b)| a.cmp(&b)))
         }
+        // In the order in which the model lists the words, which is not that of their texts.
         (ComparisonKind::Rank(members), _) | (_, ComparisonKind::Rank(members)) => {
             let rank = |value: &Value| {
                 members
@@ -147,12 +151,14 @@ pub fn order_values((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> R
 /// last day that can be written is not all within the range of instants, so its year is left to who reads it.
 fn spelled<'v>((value, ty): (&'v Value, &Type)) -> Option<&'v str> {
     let text = value.as_str().filter(|_| *without_words(ty) == Type::Time)?;
+    // Beyond it a text of this form may be no instant.
     (text < "9999" && Domain::Time.contains_text(text)).then_some(text)
 }
 
 /// The order of two values as DynamoDB has it.
 fn stored_order(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
+        // As DynamoDB compares them.
         (Value::S(a), Value::S(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
         (Value::N(a), Value::N(b)) => Some(a.cmp(b)),
         (Value::B(a), Value::B(b)) => Some(a.cmp(b)),

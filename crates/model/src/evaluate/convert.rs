@@ -20,6 +20,7 @@ use crate::types::Type;
 ///
 /// Where an instant is out of range.
 pub fn convert_value(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateError> {
+    // A word that stands in the place of a value is no instant, and stays as it is.
     let (from, to) = (without_words(from), without_words(to));
     if std::ptr::eq(from, to) || from == to {
         return Ok(value);
@@ -89,6 +90,7 @@ pub(super) fn converted_borrowed<'v>(
 fn stays(value: &Value, from: &Type, to: &Type) -> bool {
     let is_plain = matches!(value, Value::S(_) | Value::N(_) | Value::Bool(_) | Value::B(_));
     let (from, to) = (without_words(from), without_words(to));
+    // Only instants change their form from type to type, and what has elements may have them inside.
     std::ptr::eq(from, to) || (is_plain && to.element_type().is_none() && !to.is_instant()) || from == to
 }
 
@@ -146,6 +148,7 @@ pub(super) fn set_of(values: Vec<Value>) -> Value {
         .map(|value| value.as_bytes().map(<[u8]>::to_vec))
         .collect();
     match (texts, numbers, bytes) {
+        // DynamoDB has no empty set.
         _ if values.is_empty() => Value::L(values),
         (Some(texts), _, _) => Value::Ss(texts),
         (_, Some(numbers), _) => Value::Ns(numbers),

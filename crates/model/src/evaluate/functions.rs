@@ -216,6 +216,7 @@ fn test<'a>(
         (FunctionId::Contains, [(Value::S(text), _), (Value::S(part), _)]) => Ok(Some(text.contains(part.as_str()))),
         (FunctionId::Contains, [(list, list_ty), (element, element_ty)]) if list_ty.element_type().is_some() => {
             let holds = compare::compare_values(BinaryOp::In, (*element, *element_ty), (*list, *list_ty))?;
+            // The element may be the one that is not known.
             Ok((holds || !has_unknown(list)).then_some(holds))
         }
         (FunctionId::Near, [(a, _), (b, _), (km, _)]) => {
@@ -239,6 +240,7 @@ fn rounded<'a>(evaluator: &mut Evaluator<'a>, args: &'a [Expr]) -> Evaluated {
     let decimals = decimals
         .and_then(|number| u8::try_from(number).ok())
         .ok_or_else(wrong)?;
+    // The quotient is rounded once: rounded to its usual digits first, it could be off by one.
     if let ExprKind::Binary(BinaryOp::Div, over, under) = &inner.kind {
         let (Some(over), Some(under)) = (evaluator.value(over)?, evaluator.value(under)?) else {
             return Ok(None);
@@ -264,6 +266,7 @@ pub(super) fn fold_list(op: EachOp, results: Vec<ElementResult<'_>>) -> Evaluate
     let is = |value: &Option<Cow<'_, Value>>, truth: bool| value.as_deref().and_then(Value::as_bool) == Some(truth);
     let unknown = || results.iter().any(|(_, value)| value.is_none());
     Ok(Some(match op {
+        // One that is true decides, whatever else is not known.
         EachOp::Exists => match results.iter().any(|(_, value)| is(value, true)) {
             false if unknown() => return Ok(None),
             any => Value::Bool(any),
@@ -315,6 +318,7 @@ fn grouped(results: Vec<ElementResult<'_>>) -> Value {
     let mut places: HashMap<Value, usize> = HashMap::new();
     for (element, key) in results {
         let Some(key) = key else { continue };
+        // In the order in which the keys come first.
         let place = *places.entry(key.into_owned()).or_insert_with_key(|key| {
             groups.push((key.clone(), Vec::new()));
             groups.len() - 1
@@ -363,6 +367,7 @@ fn extreme(wanted: Ordering, function: FunctionId, values: &[Typed<'_>], expr: &
         for value in all {
             let better = match &best {
                 None => true,
+                // Of equal ones the first stays.
                 Some((known, known_ty)) => compare::order_values((&value, ty), (known, known_ty))? == Some(wanted),
             };
             if better {

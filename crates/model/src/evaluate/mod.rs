@@ -214,6 +214,7 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Eva
 ///
 /// As [`evaluate`].
 pub fn evaluate_borrowed<'e>(expr: &'e Expr, ty: &Type, environment: &'e dyn Environment) -> Borrowed<'e> {
+    // Not `value`: what hangs on a claim that nobody has must not leave here as if it were absent.
     let value = Evaluator::new(environment).settled(expr)?;
     value
         .map(|value| convert::converted_borrowed(value, &expr.ty, ty))
@@ -256,7 +257,9 @@ impl<'a> Evaluator<'a> {
             ExprKind::Negate(inner) => self.negate(inner)?,
             ExprKind::Binary(op, left, right) => self.binary(*op, left, right)?,
             ExprKind::Conditional(test, then, otherwise) => match self.truth(test)? {
+                // Only the branch that is taken is computed: the other one may fail, or look at a row that nobody has read.
                 Some(true) => self.branch(then, expr)?,
+                // Of two conditions the outcome may be the same either way, and is then known.
                 None if expr.ty == Type::Bool => self.either_way(then, otherwise)?,
                 Some(false) | None => self.branch(otherwise, expr)?,
             },
@@ -280,6 +283,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn variable(&self, name: &str) -> Option<&Cow<'a, Value>> {
+        // The innermost of that name.
         let variable = self.variables.iter().rev().find(|(known, _)| *known == name);
         variable.map(|(_, value)| value)
     }
@@ -327,6 +331,7 @@ impl<'a> Evaluator<'a> {
     /// A value that is only tested for absence: of a row nothing else is looked at.
     fn tested(&mut self, expr: &'a Expr) -> Borrowed<'a> {
         if let ExprKind::Bound(name) = &expr.kind {
+            // Whether it is there is asked, and no more: a row that is only tested for need not be pinned by its values.
             return self.look_at(name, Look::Presence);
         }
         if let ExprKind::Entity { entity, key } = &expr.kind {
@@ -360,6 +365,7 @@ impl<'a> Evaluator<'a> {
             BinaryOp::And => Ok(truth_value(self.joined(left, right, false)?)),
             BinaryOp::Or => Ok(truth_value(self.joined(left, right, true)?)),
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::In => {
+                // `absent` is said, and not a value: both sides are only tested for.
                 let (a, b) = match (left.is_absent(), right.is_absent()) {
                     (false, false) => (self.value(left)?, self.value(right)?),
                     _ => (self.tested(left)?, self.tested(right)?),
@@ -390,12 +396,14 @@ impl<'a> Evaluator<'a> {
                 false => op == BinaryOp::Eq && both,
             }));
         }
+        // Before the values are compared: a claim that nobody has is neither equal nor different.
         if self.is_unknown(left, a.is_none())? || self.is_unknown(right, b.is_none())? {
             return Ok(None);
         }
         let in_unknown = op == BinaryOp::In && b.as_deref().is_some_and(has_unknown);
         let holds = match (a, b) {
             (Some(a), Some(b)) => compare::compare_values(op, (&a, &left.ty), (&b, &right.ty))?,
+            // What is absent differs from every value, and compares with none.
             _ => op == BinaryOp::Ne,
         };
         // An element that is not known may be the one that is looked for.
@@ -418,6 +426,7 @@ impl<'a> Evaluator<'a> {
             let value = self.value(expr)?;
             let is_unknown = self.is_unknown(expr, value.is_none())?;
             match value {
+                // Kept in its place: without it the list would say that the element is not in it.
                 _ if is_unknown => values.push(Value::Null),
                 Some(value) => {
                     let value = convert::converted_borrowed(value, &expr.ty, element.unwrap_or(&expr.ty))?;

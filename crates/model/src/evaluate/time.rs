@@ -337,6 +337,7 @@ pub(super) fn shifted_instant(
 /// Where it is out of range.
 pub fn shifted_millis(millis: i64, duration: Duration, zone: &TimeZone) -> Result<i64, EvaluateError> {
     let by_calendar = match duration.months {
+        // Without months no calendar is needed, and no zone.
         0 => millis,
         months => {
             let span = Span::new().try_months(months).map_err(|_| out_of_range())?;
@@ -344,6 +345,7 @@ pub fn shifted_millis(millis: i64, duration: Duration, zone: &TimeZone) -> Resul
             moved.timestamp().as_millisecond()
         }
     };
+    // The months first, by the calendar: the other way round the day of the month could be another.
     let moved = by_calendar.checked_add(duration.millis).ok_or_else(out_of_range)?;
     timestamp(moved)?;
     Ok(moved)

@@ -19,6 +19,7 @@ impl<'a> Evaluator<'a> {
         let value = self.value(expr)?;
         Ok(match self.is_unknown(expr, value.is_none())? {
             true => None,
+            // Absent is false, where unknown is neither.
             false => Some(value.and_then(|value| value.as_bool()).unwrap_or(false)),
         })
     }
@@ -44,6 +45,7 @@ impl<'a> Evaluator<'a> {
                 None => Ok(true),
             };
         }
+        // A value that is there was not decided by what is missing.
         Ok(is_absent && self.lacks_claim(expr))
     }
 
@@ -100,6 +102,7 @@ impl<'a> Evaluator<'a> {
         decisive: bool,
     ) -> Result<Option<bool>, EvaluateError> {
         let left = self.truth(left)?;
+        // The other side is not looked at: it may fail, or need a row.
         if left == Some(decisive) {
             return Ok(left);
         }
@@ -114,6 +117,7 @@ impl<'a> Evaluator<'a> {
     /// A condition that holds whichever way an unknown test goes, or does not whichever way.
     pub(super) fn either_way(&mut self, then: &'a Expr, otherwise: &'a Expr) -> Borrowed<'a> {
         let (then, otherwise) = (self.truth(then)?, self.truth(otherwise)?);
+        // Whichever way the claim would have decided.
         Ok(truth_value(then.filter(|_| then == otherwise)))
     }
 

@@ -192,6 +192,7 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
             .enumerate()
             .filter_map(|(at, (name, selection, allow))| {
                 let history = name.is_none().then_some(read);
+                // Only the arguments that a part mentions: others make no difference to its plan.
                 let mentioned = arguments_of(selection, allow, history);
                 let sent_of_them = mentioned.into_iter().filter(|name| is_sent(name)).collect();
                 let plan = known.entry((at, sent_of_them)).or_insert_with(|| {
@@ -272,6 +273,7 @@ pub fn plan_selection(
     }
     let mut plan = plan_unmarked(model, selection, allow, read, sent)?;
     for query in plan.queries.iter_mut().chain(&mut plan.covers) {
+        // After it is chosen, since it takes work to decide.
         query.is_mixed = strangers::is_mixed(model, query);
     }
     Some(plan)
@@ -306,6 +308,7 @@ fn plan_unmarked(
         pinned: read.and_then(|read| read.pinned).map(|(index, _)| index),
     };
     let mut whole = choose(model, entity, &wanted, &conjuncts);
+    // Taken apart it must answer every alternative.
     let split = split(model, entity, &wanted, &conjuncts).filter(SelectionPlan::is_answer);
     // Taken apart it may be cheaper; of equals the whole is simpler.
     let split = split.filter(|split| !whole.is_answer() || is_cheaper(split, &whole));
@@ -351,6 +354,7 @@ fn narrow_to_looked_at(
         SelectionKind::Count => !selection.by.is_empty() && query.reads_one_range() && query.takes_all(),
         SelectionKind::Find | SelectionKind::Get { .. } => true,
     };
+    // A state that lapses is computed from attributes that nobody named.
     if lapses || !is_whole || !is_looked_at {
         return;
     }
@@ -358,6 +362,7 @@ fn narrow_to_looked_at(
     let order = wanted.order.iter().map(|order| first(&order.path));
     let rules = read.map(|read| &read.allow).into_iter().chain(&source.expires);
     let named = conjuncts.iter().copied().chain(rules).flat_map(Expr::attributes);
+    // What only the process looks at has to be read too: conditions, `allow`, the order and when a row ends.
     let mut looked_at: BTreeSet<String> = named.map(str::to_owned).chain(order).collect();
     looked_at.extend(shown.iter().cloned());
     let by_other_names = entity.attributes.iter().filter_map(|attribute| {
@@ -422,6 +427,7 @@ pub(super) fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjun
             }),
         }
     }
+    // Within bounds first: a cheap query that is refused for some arguments answers less.
     let order = |query: &Query| (query.reach.exceeds(), query.cost());
     let is_allowed = |query: &Query| wanted.pinned.is_none_or(|pinned| query.index == Some(pinned));
     let allowed = (0..answers.len()).filter(|at| answers.get(*at).is_some_and(|(_, query)| is_allowed(query)));

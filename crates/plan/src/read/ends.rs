@@ -34,6 +34,7 @@ impl Ends {
                 Some(match (excluded, self.last) {
                     (false, _) => (Value::S(start), false),
                     (true, true) => (Value::S(start), true),
+                    // Behind every key that has this value and goes on with other parts.
                     (true, false) => (Value::S(after(&format!("{start}{}", self.follower))), false),
                 })
             }
@@ -63,6 +64,7 @@ impl Ends {
 pub fn after(text: &str) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     while let Some(last) = chars.pop() {
+        // Past the numbers that are no characters.
         let next = ((last as u32 + 1)..=0x0010_FFFF).find_map(char::from_u32);
         if let Some(next) = next {
             chars.push(next);

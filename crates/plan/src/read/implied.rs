@@ -62,6 +62,7 @@ fn implies_when(choice: &KeyChoice, source: &Entity, conjuncts: &[&Expr]) -> boo
     };
     when.conjuncts()
         .iter()
+        // Implied now is not enough: the key was made when the row was stored, before a state lapsed.
         .all(|needed| implies(needed, conjuncts) && held_when_stored(needed, source, conjuncts))
 }
 
@@ -89,6 +90,7 @@ fn implies(needed: &Expr, conjuncts: &[&Expr]) -> bool {
     }
     let text = show::show_expression(needed);
     let says = |conjunct: &&Expr| {
+        // By its text or by what follows from it; anything else is not implied, however true it may be.
         show::show_expression(conjunct) == text || literals::follows_from(needed, conjunct) == Some(true)
     };
     tested_for_presence(needed).is_some_and(|path| implies_present(&path, conjuncts)) || conjuncts.iter().any(says)
@@ -209,6 +211,7 @@ fn equality(expr: &Expr) -> Option<(String, &Literal)> {
 /// time changes is checked on the row.
 pub(super) fn settled_by(choice: &KeyChoice, source: &Entity, conjunct: &Expr) -> bool {
     if conjunct.attributes().iter().any(|name| time_changes(source, name)) {
+        // A conjunct about a state that may have lapsed is decided on the row.
         return false;
     }
     let text = show::show_expression(conjunct);

@@ -57,6 +57,7 @@ pub(super) fn find(model: &Model, read: &Read, parts: &[PartPlan]) -> Option<Nei
             continue;
         };
         let joins = group.iter().all(|(other, of)| {
+            // With every one that is in already: one query has one partition, one direction and one consistency.
             shares_collection(model, &query, &other.query)
                 && selection.consistent == of.consistent
                 && (!is_directed(selection, &query)
@@ -72,6 +73,7 @@ pub(super) fn find(model: &Model, read: &Read, parts: &[PartPlan]) -> Option<Nei
         .find(|(neighbour, selection)| is_directed(selection, &neighbour.query));
     let descending = directed.is_some_and(|(neighbour, _)| neighbour.query.descending);
     let parts: Vec<Neighbour> = group.into_iter().map(|(neighbour, _)| neighbour).collect();
+    // What lies between them would be read and paid for by every request.
     (parts.len() > 1 && nothing_between(model, &parts)).then_some(Neighbours { parts, descending })
 }
 
@@ -135,6 +137,7 @@ fn known_value(value: &Expr, root: Option<&Query>) -> Option<Expr> {
         .partition
         .iter()
         .chain(sort)
+        // Only what the key says exactly: a rounded value may be another row's.
         .find(|part| part.path == *name && part.exact)?;
     match &part.values {
         Values::One(value) => Some(value.clone()),

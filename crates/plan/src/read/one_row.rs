@@ -23,6 +23,7 @@ pub enum OneRow {
 /// What says that a selection of one row has no second.
 pub fn one_row(model: &Model, selection: &Selection, plan: &SelectionPlan) -> OneRow {
     match plan.queries.as_slice() {
+        // With an order the first is meant, so that a second one is no mistake.
         _ if !selection.order.is_empty() => OneRow::Kept,
         [query] if query.names_one_item() => OneRow::Kept,
         [query] => of_query(model, query),
@@ -80,10 +81,12 @@ fn of_query(model: &Model, query: &Query) -> OneRow {
     let identified =
         !variables.is_empty() && variables.iter().all(|name| facts.fixes_attribute(name)) && chosen && each_fixed;
     let unique = source.unique.iter().any(|guard| fixes_value(&facts, &guard.value));
+    // A row has many versions under one identity.
     if (identified || unique) && is_one_version(source, &query.meaning) {
         return OneRow::Kept;
     }
     let mut attributes = source.attributes.iter().map(|attribute| attribute.name.as_str());
+    // Nobody has two that are equal, though nothing keeps somebody from storing them.
     match attributes.any(|name| is_generated(source, name) && facts.fixes_attribute(name)) {
         true => OneRow::Generated,
         false => OneRow::Unproven,

@@ -117,6 +117,7 @@ fn take<'a>(
         _ => !wanted.is_elsewhere(part, &known.values),
     });
     if let Some(known) = said {
+        // What time changes is stored as it was: its key does not settle what it is now.
         if !implied::time_changes(source, part.root_attribute()) {
             settled.prefix.extend(known.settled);
         }
@@ -128,6 +129,7 @@ fn take<'a>(
         return false;
     }
     let (mut low, mut high) = values::part_ends(part, open);
+    // Keys that do not sort as their values have no range for them.
     if order != Order::Ascending {
         (low, high) = (None, None);
     }
@@ -157,5 +159,6 @@ fn take<'a>(
         bound.low = end(low);
         bound.high = end(high);
     }
+    // After a range nothing more is bound: DynamoDB takes one, in the last attribute.
     false
 }

@@ -54,6 +54,7 @@ pub(crate) fn reads_strangers(model: &Model, query: &Query) -> bool {
     }
     let Some(own) = own else { return false };
     let Some(range) = range_of(&own, query) else {
+        // What cannot be told counts as mixed: each row is then looked at by its key.
         return true;
     };
     let effort = Effort::new(DECISION_STEPS_MAX);
@@ -71,6 +72,7 @@ pub(crate) fn reads_strangers(model: &Model, query: &Query) -> bool {
         }
         let (left, right): (Vec<Template>, Vec<Template>) =
             pairs.map(|(own, other)| (own.clone(), other.clone())).unzip();
+        // Only what is proved; undecided is mixed.
         !matches!(collision_within(&left, &right, &effort), Verdict::Never)
     })
 }

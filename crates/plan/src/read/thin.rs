@@ -42,6 +42,7 @@ pub(super) fn shown_attributes(selection: &Selection, read: Option<&Read>) -> Op
 pub(super) fn told_by_keys(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> Option<Vec<ToldBy>> {
     let shown = wanted.shown.as_ref()?;
     let ttl = wanted.model.table.ttl.as_deref();
+    // An index that does not carry the expiry would answer rows whose time has come.
     let tells_expiry = path.entity.expires.is_none() || ttl.is_some_and(|ttl| holds(path, wanted, ttl));
     let ordered = wanted
         .order
@@ -89,6 +90,7 @@ fn tell<'n>(
         .states
         .as_ref()
         .is_some_and(|states| !states.lapses.is_empty());
+    // A state in an index is as it was stored.
     if path.entity.id != wanted.entity.id || lapses {
         return false;
     }

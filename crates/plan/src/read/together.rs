@@ -96,10 +96,12 @@ pub(super) fn find(read: &Read, parts: &[PartPlan]) -> Result<Together, Apart> {
         if selection_of(read, part).is_some_and(|selection| selection.kind == SelectionKind::Count) {
             return Err(Apart::Counts(name));
         }
+        // A transaction has gets and no queries.
         let query = neighbours::lone_query(part).filter(|query| asks_for_keys(query));
         let query = query.and_then(|query| neighbours::with_known_row(query, known));
         let query = query.ok_or(Apart::NoKeys(name))?;
         let (least, most) = cost::fan_out_items(&query);
+        // Without a bound no request is sure to fit.
         let most = most.ok_or(Apart::TooMany(None))?;
         all.items = (all.items.0.saturating_add(least), all.items.1.saturating_add(most));
         all.parts.push(Neighbour { part: at, query });

@@ -4,6 +4,7 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
 
 /// Whether two sets of conditions can never hold together, as far as their form shows it.
 pub fn are_exclusive(left: &[&Expr], right: &[&Expr]) -> bool {
+    // Without a condition both may happen.
     if left.is_empty() || right.is_empty() {
         return false;
     }
@@ -47,6 +48,7 @@ impl Says {
                     | (BinaryOp::Lt, BinaryOp::Ge | BinaryOp::Gt)
                     | (BinaryOp::Le, BinaryOp::Gt)
             ),
+            // Not known to exclude each other counts as both.
             _ => false,
         }
     }

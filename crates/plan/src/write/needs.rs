@@ -78,6 +78,7 @@ pub(super) fn of_step(model: &Model, entity: &Entity, step: &Step) -> Option<Str
     let mut change = Change::default();
     let always = always.map(|attribute| attribute.name.as_str());
     change.known.extend(set.chain(taken).chain(always));
+    // What is only added to is touched and not known: its new value is the store's.
     change.touched = change.known.clone();
     change.touched.extend(parts);
     let names = model.catalog.names(entity.id);
@@ -116,6 +117,7 @@ pub(super) fn of_step(model: &Model, entity: &Entity, step: &Step) -> Option<Str
 /// An attribute that holds only in some states, where it is not known whether the row was in one.
 fn states(entity: &Entity, change: &Change<'_>) -> Option<String> {
     let (states, (from, to)) = (entity.states.as_ref()?, change.moves.as_ref()?);
+    // Stored, the state may be one that has ended: by the condition alone it would move from there.
     if !states.lapses.is_empty() {
         return Some("its state may have lapsed".to_owned());
     }
@@ -129,6 +131,7 @@ fn states(entity: &Entity, change: &Change<'_>) -> Option<String> {
 
 /// Computed attributes follow; what they are made of must be known.
 fn computed<'a>(entity: &'a Entity, change: &mut Change<'a>) -> Option<String> {
+    // As often as one may follow from another, until nothing new follows.
     for _ in 0..entity.attributes.len() {
         let mut grown = false;
         for attribute in &entity.attributes {

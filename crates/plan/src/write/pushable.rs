@@ -63,6 +63,7 @@ pub(crate) fn is_pushable(model: &Model, entity: &Entity, expr: &Expr) -> bool {
     if expr.any(|part| matches!(part.kind, ExprKind::Row | ExprKind::Entity { .. })) {
         return false;
     }
+    // Decided by the request alone, so that there is nothing left for the store.
     if expr.attributes().is_empty() {
         return true;
     }
@@ -112,6 +113,7 @@ fn is_stored(model: &Model, entity: &Entity, expr: &Expr) -> bool {
     expr.attributes() == [root]
         && attribute.alias.is_none()
         && attribute.stored != Stored::No
+        // What is stored may have lapsed: the store would decide on what was.
         && !changes_with_time(model, entity, root)
 }
 
@@ -122,7 +124,9 @@ pub fn compares_as_stored(op: BinaryOp, attribute: &Type, other: &Type) -> bool 
     match attribute {
         Type::Time | Type::Millis => attribute == other || *other == Type::Now,
         Type::Seconds | Type::Now => attribute == other,
+        // A word in a value's place has no order among values.
         Type::OrWords(..) => same && matches!(op, BinaryOp::Eq | BinaryOp::Ne),
+        // Their text does not sort as they do.
         Type::Enum(_) | Type::Duration => same && !op.is_ordering(),
         Type::Text(_) | Type::Int(_) | Type::Number(_) | Type::Bool | Type::Bytes(_) | Type::Version => same,
         Type::Date | Type::Month | Type::Ulid | Type::Ksuid | Type::Uuid => same,

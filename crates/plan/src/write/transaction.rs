@@ -130,6 +130,7 @@ impl<'a> Transaction<'a, '_> {
                 continue;
             };
             let recent = alternatives.iter_mut().rev().take(EXCLUSIVE_LOOKED_AT_MAX);
+            // Each excludes each other one: two that exclude a third may still hold together, and then both are written.
             let mut fitting = recent.filter(|(whens, _)| whens.iter().all(|other| are_exclusive(&[other], &[when])));
             match fitting.next() {
                 Some((whens, most)) => {

@@ -112,6 +112,7 @@ fn inner_frame<'a>(step: &'a Step, outer: Frame<'a>) -> Frame<'a> {
         .times
         .1
         .zip(each.1)
+        // No number rather than a wrong one: what is not bounded must be refused where a bound is needed.
         .and_then(|(outer, inner)| outer.checked_mul(inner));
     Frame {
         conditional: outer.conditional || step.when.is_some(),

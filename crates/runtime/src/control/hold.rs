@@ -45,6 +45,7 @@ impl Engine {
         let place = ControlPlace::chosen_for(self.model());
         place.make_table(self.model(), self.store()).await?;
         let request = place.hold_request(held);
+        // Without a condition: to hold a table twice is to hold it.
         retry::retried_past_conflicts(self.bounds(), || self.store().put(&request)).await?;
         Ok(())
     }
@@ -56,6 +57,7 @@ impl Engine {
     /// Where the store fails.
     pub async fn release_table(&self) -> Result<bool, RuntimeError> {
         let was_held = self.held_table().await?.is_some();
+        // Both places, or a table that is released would be held still by the other.
         for place in self.hold_places_there().await? {
             place.delete_hold(self.store()).await?;
         }

@@ -245,6 +245,7 @@ impl Engine {
     /// Where the store fails, or the model is too large to be kept.
     pub async fn begin_bridge(&self, known: &TableControl, migration: &Migration) -> Result<bool, RuntimeError> {
         let face = self.face_in_table().await?;
+        // Before the row names it, as when a table is opened.
         known.place.write_face(self.store(), &face, self.model()).await?;
         self.set_migration(known, Some(migration)).await
     }
@@ -255,8 +256,10 @@ impl Engine {
     ///
     /// Where the store fails.
     pub async fn abandon_bridge(&self, known: &TableControl) -> Result<bool, RuntimeError> {
+        // First: while the row still names the other model, its face must be there.
         let is_written = self.set_migration(known, None).await?;
         if let Some(migration) = known.current_migration().filter(|_| is_written)
+            // It may be one that has rows here, from before.
             && !known.faces().contains(&migration.target)
         {
             known.place.delete_face(self.store(), &migration.target).await?;
@@ -279,12 +282,14 @@ impl Engine {
         let before = match is_same_place {
             true => Some(known.control.clone()),
             // Elsewhere there may be what an earlier attempt to end it left.
+            // What an earlier attempt wrote there has an epoch, without which nothing can be written over it.
             false => place.read(self.store()).await?,
         };
         let is_written = place
             .write(self.store(), before.as_ref(), &faces, &ControlState::Still)
             .await?;
         if is_written {
+            // Last: until then the old row is what an opening finds.
             self.forget(&known.place, &known.control, &place, &faces).await?;
         }
         Ok(is_written)

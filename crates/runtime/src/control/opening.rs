@@ -130,6 +130,7 @@ impl Engine {
             }
         } else {
             let live = self.store().describe_table(&spec.name).await?;
+            // Before any row is looked at: on another key all of them would be read wrongly.
             let found = table_differences(&spec, &live.spec);
             if !found.is_empty() {
                 return Err(OpenError::Table(found));
@@ -203,9 +204,11 @@ impl Engine {
         is_new: bool,
         pending: &[String],
     ) -> Result<TableState, OpenError> {
+        // Before the face, which says in what form unique values stand.
         let form = self.open_guard_form(opening, is_new).await?;
         let face = self.face_of_form(&form)?;
         let place = ControlPlace::chosen_for(self.model());
+        // Of two who open at once one writes the row: the other looks again at what is there then.
         for _ in 0..ATTEMPTS_MAX {
             let found = self.find_control().await?;
             let step = match &found {
@@ -233,6 +236,7 @@ impl Engine {
                 .await?
             {
                 if let Some((there, control)) = &found {
+                    // After the row is written: what is left over where a process is killed here is found by nobody.
                     self.forget(there, control, &place, &faces).await?;
                 }
                 return Ok(state);
@@ -263,6 +267,7 @@ impl Engine {
             there.delete_control(self.store()).await?;
             there.delete_processes(self.store()).await?;
         }
+        // Only those that the row no longer names: whoever reads the row reads the others too.
         for hash in control.faces.iter().filter(|hash| has_moved || !faces.contains(hash)) {
             there.delete_face(self.store(), hash).await?;
         }
@@ -271,6 +276,7 @@ impl Engine {
 
     /// The control row, and where it is.
     pub(super) async fn find_control(&self) -> Result<Option<(ControlPlace, Control)>, OpenError> {
+        // Within first, and both: what tells whether a row could stand there may have changed with the model.
         if let Some(place) = ControlPlace::within_table(self.model())
             && let Some(control) = place.read(self.store()).await?
         {
@@ -305,12 +311,14 @@ impl Engine {
             ControlState::Relocating(relocation) => return Err(OpenError::Relocated(relocation.clone())),
         }
         if opening.used_for == TableUse::Adopting {
+            // Every row is looked at: to adopt a table is to say that the model has written it.
             let rows = self.fitting_rows(opening.now).await?;
             return Ok(Step::Writes(vec![hash], TableState::Adopted(rows)));
         }
         let mut found = Vec::new();
         for other in control.faces.iter().filter(|other| **other != hash) {
             let wrote = there.read_face(self.store(), other).await?;
+            // Against every model that has written here and not the last alone: rows of all of them are there.
             found.extend(face_differences(&wrote, &face, opening.company));
         }
         if there.table() != place.table() && there.table() == self.model().table.name {
@@ -337,6 +345,7 @@ impl Engine {
         }
         let mut faces = control.faces.clone();
         faces.push(hash);
+        // Bounded, since every opening reads all of them.
         if faces.len() > FACES_MAX {
             let many = format!("{FACES_MAX} models wrote rows of this table: open it with `--adopt` once");
             return Err(RuntimeError::Request(many).into());
@@ -351,6 +360,7 @@ impl Engine {
             return Ok(Step::Writes(vec![hash], TableState::Made));
         }
         match (opening.used_for, opening.company) {
+            // Where others share the table, nobody may say for them that it is this model's.
             (TableUse::Reading, _) | (TableUse::Writing, Company::Shared) => Ok(Step::Ends(TableState::Unknown)),
             (TableUse::Writing, Company::Alone) | (TableUse::Adopting, _) => {
                 let rows = self.fitting_rows(opening.now).await?;

@@ -84,6 +84,7 @@ impl ControlPlace {
     ) -> Result<bool, RuntimeError> {
         let key = self.key(PROCESSES);
         let beside = self.item(PROCESSES).into_iter();
+        // A key attribute in an update is refused.
         let beside = beside.filter(|(name, _)| !key.contains_key(name));
         let update = beside.fold(update, |update, (name, value)| update.set(Path::attribute(name), value));
         let request = UpdateRequest {
@@ -153,6 +154,7 @@ impl Engine {
     /// Where the store fails.
     pub async fn forget_process(&self, known: &TableControl, process: &TableProcess) -> Result<bool, RuntimeError> {
         let path = Path::attribute(process.attribute());
+        // As it was seen: a process that has said something since is not forgotten.
         let as_seen = Condition::equal(path.clone(), process.value());
         known
             .place()

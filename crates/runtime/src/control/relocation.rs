@@ -195,6 +195,7 @@ impl Engine {
         known: &TableControl,
         mut actions: Vec<TransactWrite>,
     ) -> Result<bool, RuntimeError> {
+        // In each transaction: whoever takes the table over meanwhile stops this one in the middle.
         actions.push(known.place().unchanged_action(known.control()));
         let request = TransactWriteRequest { actions, token: None };
         match retry::retried_past_conflicts(self.bounds(), || self.store().transact_write(&request)).await {
@@ -270,6 +271,7 @@ impl Engine {
         let is_written = self.put_relocation(place, there, faces, relocation).await?;
         if is_written && is_elsewhere {
             // Of two that say different things the wrong one would be found.
+            // After the new one is there: killed between the two, both say the same, and none is lost.
             known.place().delete_control(self.store()).await?;
         }
         Ok(is_written)

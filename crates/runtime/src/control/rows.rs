@@ -97,6 +97,7 @@ impl ControlPlace {
     pub fn chosen_for(model: &Model) -> Self {
         let is_told_apart = model.table.type_attribute.is_some() && !entity_could_be_there(model);
         match ControlPlace::within_table(model) {
+            // Where it could be taken for a row of an entity, a read would show it and a write change it.
             Some(within) if is_told_apart => within,
             _ => ControlPlace::beside_table(model),
         }
@@ -177,6 +178,7 @@ impl ControlPlace {
         let request = GetRequest {
             table: self.table.clone(),
             key: self.key(rest),
+            // Who may open the table is decided by it.
             consistent: true,
             projection: Default::default(),
         };
@@ -240,6 +242,7 @@ impl ControlPlace {
                 item.insert(TO.to_owned(), Value::S(relocation.to.clone()));
             }
         }
+        // Of two who change it at once one is told.
         let condition = match before {
             None => Condition::not_exists(Path::attribute(EPOCH)),
             Some(before) => {
@@ -332,6 +335,7 @@ impl ControlPlace {
         let mut item = self.of_table().item(OF_GUARDS);
         item.insert(GUARD_KEY.to_owned(), Value::B(key.as_bytes().to_vec()));
         let condition = Condition::not_exists(Path::attribute(GUARD_KEY));
+        // The first key stays: values hashed under another would be taken twice.
         if self.put(store, item, Some(condition)).await? {
             return Ok(key);
         }
@@ -451,6 +455,7 @@ impl ControlPlace {
                 "the model is too large to be kept with its rows".to_owned(),
             ));
         }
+        // Face and model lie there whole before a control row names them, which `join_table` sees to.
         for (at, part) in parts.iter().enumerate() {
             let mut item = self.item(&part_key(of, at));
             item.insert(of.1.to_owned(), Value::S((*part).to_owned()));

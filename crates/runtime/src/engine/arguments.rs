@@ -11,6 +11,7 @@ use crate::values;
 
 /// What was sent, as it is stored, if it is what the read takes.
 pub(super) fn checked_arguments<'g>(read: &Read, given: &'g Attributes) -> Result<Cow<'g, Attributes>, RuntimeError> {
+    // Refused and not passed over: an argument that is misspelled would otherwise answer more than was asked for.
     if let Some(unknown) = given.keys().find(|name| read.argument_named(name).is_none()) {
         return Err(RuntimeError::Request(format!(
             "`{}` has no argument `{unknown}`",
@@ -45,6 +46,7 @@ pub(super) fn with_defaults<'a>(
 ) -> Result<Cow<'a, Attributes>, RuntimeError> {
     let mut args = sent;
     for arg in &read.args {
+        // Only what was not sent: null that was sent is a value of its own.
         if let (Some(default), false) = (&arg.default, args.contains_key(&arg.name))
             && let Some(value) = evaluate(default, &scope)?
         {

@@ -48,6 +48,7 @@ impl Engine {
         request: &'a Request,
     ) -> Result<CheckedRequest<'a>, RuntimeError> {
         let read = &prepared.forward.read;
+        // Before the cursor is opened: its seal is bound to the arguments in the form in which they are stored.
         let sent = arguments::checked_arguments(read, &request.args)?;
         let mut asked = CheckedRequest {
             prepared,
@@ -59,6 +60,7 @@ impl Engine {
         };
         if let Some(text) = &request.cursor {
             let cursor = self.sealer.open(text, &asked.belongs(name, &request.caller))?;
+            // Every page is of the instant of the first, or rows would lapse and expire between two pages of one answer.
             asked.now = cursor.now;
             asked.cursor = Some(cursor);
         }
@@ -72,6 +74,7 @@ impl Engine {
             row: None,
             bound: &nothing,
         };
+        // After the cursor: a default that looks at `now` has to be the one of the first page.
         asked.args = arguments::with_defaults(read, asked.sent.clone(), scope)?;
         asked.planned = prepared.directed(Scope {
             args: &asked.args,

@@ -29,6 +29,7 @@ impl<'a> ReadCall<'a> {
     pub(super) fn admit_by_rows(&self) -> Result<(), RuntimeError> {
         for condition in &self.admission.of_bound_rows {
             if !holds_condition(condition, &self.scope())? {
+                // Not a refusal: that the row is there must not be told to who may not see it.
                 return Err(RuntimeError::NotFound);
             }
         }
@@ -58,6 +59,7 @@ impl<'a> ReadCall<'a> {
                 self.bound.insert(bound.name.clone(), value);
                 Ok(())
             }
+            // Only with `?`: anything that is read with a name that has no value would be read of somebody else, or of all.
             None if bound.optional => Ok(()),
             None => Err(RuntimeError::NotFound),
         }
@@ -91,6 +93,7 @@ impl<'a> ReadCall<'a> {
         let request = GetRequest {
             table: engine.model.table.name.clone(),
             key,
+            // Who may is decided by it, so that it must not be a row as it was.
             consistent: true,
             projection: Default::default(),
         };
@@ -98,6 +101,7 @@ impl<'a> ReadCall<'a> {
         self.consumed += answer.consumed;
         let item = answer
             .item
+            // The key may be held by a row of another entity, which has other attributes under the same names.
             .filter(|item| range_rows::is_row_of(&engine.model, entity, item));
         let row = item
             .map(|item| row::decode_live(&engine.model, entity, &item, self.scope()))

@@ -28,9 +28,11 @@ impl<'a> ReadCall<'a> {
         if let Some(kept) = &selection.tally {
             return self.figures(selection, kept, parent).await;
         }
+        // A count that stopped there would be a wrong number, so that more rows than this are refused.
         let most = self.bounds().counted_rows_max;
         if selection.by.is_empty() && selection.sums.is_empty() {
             let mut reading = self.reading(selection, plan, None);
+            // The meaning of what comes beside a row may name that row.
             reading.scope.row = parent;
             if let Some((rows, consumed)) = count_by_store(&reading, most as u64).await? {
                 self.consumed += &consumed;
@@ -46,6 +48,7 @@ impl<'a> ReadCall<'a> {
         let mut stretch = Stretch::default();
         let mut walk = SelectionWalk::whole(reading);
         while let Some(rows) = walk.next(usize::MAX).await? {
+            // Nothing of these rows is kept, so that their memory is not held for the next.
             reading.budget.keep_none();
             for row in &rows {
                 stretch.row().await;
@@ -75,6 +78,7 @@ impl RowCount {
     fn add(&mut self, selection: &Selection, row: &Attributes, scope: Scope<'_>) -> Result<(), RuntimeError> {
         self.rows += 1;
         let words = selection.by.iter().map(|name| row.get(name).and_then(word));
+        // No group for what is absent: it would stand beside groups of real values under a name of its own.
         let Some(words) = words.collect::<Option<Vec<String>>>() else {
             return Ok(());
         };

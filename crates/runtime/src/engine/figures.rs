@@ -28,8 +28,10 @@ impl ReadCall<'_> {
         let fixed = self.fixed_values(kept, parent)?;
         let head = tally_head(model, &tally.name)?;
         let key = self.key_of(&head);
+        // Before the figures: those of another generation are being made, or are left over, and would be counted twice.
         let generation = self.live_generation(tally, &key).await?;
         // Nothing is equal to what is absent.
+        // Checked after the head all the same: that a tally is not kept must be said whatever was asked.
         if fixed.iter().any(|(_, value)| value.is_none()) {
             return Ok(counted.value(selection, selection.by.len()));
         }
@@ -39,6 +41,7 @@ impl ReadCall<'_> {
             return Err(RuntimeError::Internal("a tally has no place in the table".to_owned()));
         };
         let mut request = QueryRequest::new(model.table.name.clone(), range);
+        // A page may be empty and go on; only that it has no last key ends it.
         for _ in 0..self.bounds().rounds_max {
             self.budget.check_time(&self.read.name, self.bounds())?;
             let page = retry::with_retries(self.bounds(), || self.engine.store.query(&request)).await?;
@@ -49,6 +52,7 @@ impl ReadCall<'_> {
                 let Some((group, figures)) = group_of_row(item, tally.sums.len()) else {
                     continue;
                 };
+                // The prefix of the key has only the first of what is fixed, up to a gap.
                 if !fixed.iter().all(|(at, value)| group.get(*at) == Some(value)) {
                     continue;
                 }
@@ -112,6 +116,7 @@ impl ReadCall<'_> {
 fn first_values(tally: &Tally, fixed: &[(usize, Option<Value>)]) -> GroupValues {
     let value = |at: usize| fixed.iter().find(|(known, _)| *known == at);
     (0..tally.by.len())
+        // Up to the first gap: what comes behind one is no prefix of the key.
         .map_while(|at| value(at).map(|(_, value)| value.clone()))
         .collect()
 }

@@ -61,6 +61,7 @@ impl<'a> ReadCall<'a> {
             let (selection, plan) = (&part.selection, &planned.plan);
             if matches!(selection.kind, SelectionKind::Count) {
                 groups.insert(part.name.clone(), self.count(selection, plan, parent).await?);
+                // A count has no pages and no limit of rows, and nothing of it can be at hand.
                 continue;
             }
             let mut reading = self.reading(selection, plan, part.allow.as_ref());
@@ -79,11 +80,13 @@ impl<'a> ReadCall<'a> {
                 Some(mut found) => {
                     if pages {
                         let left = selection.limit.map_or(usize::MAX, |limit| limit as usize);
+                        // What was at hand is the first page, so that nothing was given before it.
                         next = self.next(&mut found, 0, left, belongs)?;
                     }
                     found
                 }
                 None if pages => {
+                    // One list has the pages; the others are read anew with each of them.
                     let (found, more) = self.page(reading, cursor.take(), belongs).await?;
                     next = more;
                     found
@@ -120,6 +123,7 @@ impl<'a> ReadCall<'a> {
             Some(Value::L(elements)) => elements,
             _ => Vec::new(),
         };
+        // Before anything is read for one of them, because the bound is on what is asked of the store.
         if elements.len() as u64 > each.at_most {
             return Err(too_many());
         }
@@ -134,6 +138,7 @@ impl<'a> ReadCall<'a> {
         let mut readings = Vec::with_capacity(scopes.len());
         for bound in &scopes {
             let mut reading = self.reading(selection, plan, None);
+            // Each element has names of its own: the reading is the same but for them.
             reading.scope.bound = bound;
             readings.push(reading);
         }
@@ -149,6 +154,7 @@ impl<'a> ReadCall<'a> {
                     .into_iter()
                     .map(|reading| element_rows(reading, most))
                     .collect();
+                // In order, since answers belong to elements by their place.
                 let readings = futures_util::stream::iter(readings).buffered(self.bounds().calls_at_once);
                 readings.try_collect().await?
             }
@@ -171,17 +177,20 @@ async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<WholeRows>
     let [first, _, ..] = readings else {
         return Ok(None);
     };
+    // A search has no key: its rows come from an index.
     if first.plan.search.is_some() {
         return Ok(None);
     }
     let mut keyed = Vec::with_capacity(readings.len());
     for reading in readings {
         match reading.keyed()? {
+            // All or none: mixed, the answers would have to be put back into the order of the elements.
             Keyed::Several => return Ok(None),
             Keyed::Nothing => keyed.push(None),
             Keyed::Row(row) => keyed.push(Some((row.key_item(), row))),
         }
     }
+    // Each key once: DynamoDB refuses a batch that names one twice.
     let keys: BTreeSet<&Item> = keyed.iter().flatten().map(|(key, _)| key).collect();
     let keys: Vec<Item> = keys.into_iter().cloned().collect();
     let (model, consistent) = (first.model, first.consistent);
@@ -189,6 +198,7 @@ async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<WholeRows>
     let items: HashMap<Item, Item> = items.into_iter().map(|item| (table_key(model, &item), item)).collect();
     let rows = keyed.iter().map(|row| {
         let found = row.as_ref().and_then(|(key, row)| Some((row, items.get(key)?)));
+        // Each element decides by its own meaning whether the row is one for it.
         let kept = found.map(|(row, item)| row.of_whole_item(item.clone())).transpose()?;
         Ok(WholeRows {
             rows: kept.flatten().into_iter().collect(),

@@ -54,6 +54,7 @@ impl AllowClauses {
     fn of(allow: &Expr) -> Self {
         let mut admission = AllowClauses::default();
         for conjunct in allow.conjuncts() {
+            // All of `allow` and not the conjunct: once one part needs a row, all is checked on it, whatever was checked before.
             if !conjunct.attributes().is_empty() {
                 admission.to_a_row = Some(allow.clone());
             } else if conjunct.any(|part| matches!(part.kind, ExprKind::Bound(_))) {
@@ -84,6 +85,7 @@ impl Prepared {
             Planned { read, plan }
         });
         let mut version = Fnv::default();
+        // Both directions: a cursor may be sent back with the other one, where its places mean nothing.
         for planned in [Some(&forward), reversed.as_ref()].into_iter().flatten() {
             version.write(version_of(model, face, planned).as_bytes());
         }
@@ -131,6 +133,7 @@ fn version_of(model: &Model, face: &Face, planned: &Planned) -> String {
         let _ = writeln!(text, " limit {:?}", selection.limit);
         let entity = selection.entity().and_then(|id| model.entity(id));
         if let Some(stored) = entity.and_then(|entity| face.entities.get(&entity.name)) {
+            // Only the indexes that the plan names: a new one that nobody reads here must not take cursors away.
             let indexes = stored.indexes.iter().filter(|(name, _)| text.contains(name.as_str()));
             let indexes: Vec<String> = indexes.map(|(_, choices)| shown_choices(choices)).collect();
             let _ = writeln!(text, "{} {}", shown_choices(&stored.key), indexes.join(" "));

@@ -87,6 +87,7 @@ impl Engine {
                 let index = query.index.and_then(|index| self.model.index(index));
                 preview.index = index.map(|index| index.name.clone());
                 preview.waits_for = preview.waits_for.or_else(|| waits_for(query, read.each.is_some()));
+                // Its key hangs on a row that nobody has read: any ranges that were said would be invented.
                 if preview.waits_for.is_some() {
                     continue;
                 }
@@ -122,6 +123,7 @@ impl Engine {
                 let own = plan.and_then(|plan| plan.queries.get(*query));
                 let covers = plan.map_or(&[][..], |plan| &plan.covers);
                 let all = own.into_iter().chain(covers);
+                // A cover with too many cells is none, as when it is read.
                 let cells = |query: &&Query| keys::range_count(&self.model, query, scope).unwrap_or(usize::MAX);
                 match covers {
                     [] => all.collect(),

@@ -68,6 +68,7 @@ impl<'a> ReadCall<'a> {
     /// The plan for the arguments that were sent. What is wrong with the request is said before any row is looked for.
     pub(super) fn begin(&self) -> Result<&'a Combination, RuntimeError> {
         let combination = sent_combination(self.read, self.plan, self.args)?;
+        // Before anything is read, so that who may not ask costs nothing and learns nothing from how long it takes.
         self.admit()?;
         Ok(combination)
     }
@@ -91,6 +92,7 @@ impl<'a> ReadCall<'a> {
         for (bound, plan) in self.read.lets.iter().zip(self.lets) {
             self.bind(bound, plan.as_ref()).await?;
         }
+        // After all of `let`, since it is about the rows that they have read.
         self.admit_by_rows()?;
         if let Some(Err(apart)) = &combination.together {
             let name = &self.read.name;
@@ -161,6 +163,7 @@ impl<'a> ReadCall<'a> {
             selection,
             plan,
             allow,
+            // The read or the selection: that an index cannot be read strongly is seen to where its ranges are opened.
             consistent: selection.consistent || self.read.consistent.is_some(),
             requests_max: self.requests_max(),
             is_whole: false,
@@ -181,6 +184,7 @@ impl<'a> ReadCall<'a> {
         let at_hand = match &mut shared {
             Some(shared) => {
                 let reading = self.reading(selection, plan, allow);
+                // Two, where nothing keeps a second row from being there: one would hide it.
                 shared.take_rows(None, &reading, rows_of_get(&reading))?
             }
             None => None,
@@ -228,10 +232,12 @@ impl<'a> ReadCall<'a> {
             None => None,
         };
         let (found, next) = match first && self.read.empty == Some(404) {
+            // Only the first page: that a later one is empty is its end, and no missing row.
             true => self.page_with_rows(reading, belongs).await?,
             false => self.page(reading, cursor, belongs).await?,
         };
         self.consumed += found.consumed;
+        // Before `return` and before what comes beside, for which the rows are consumed.
         if let Some(watched) = self.watched {
             // Of the rows as they are: `return` may leave out what says when they change.
             self.next_instant = watched.next_instant(self.engine, &found.rows, self.now);
@@ -267,6 +273,7 @@ impl<'a> ReadCall<'a> {
         let asked = self.request.limit.or(self.read.page.map(|page| page as usize));
         let most = self.bounds().page_rows_max;
         let page = asked.unwrap_or(self.bounds().page_rows_usual.min(most));
+        // A page of no rows would give a cursor that never comes to an end.
         match (1..=most).contains(&page) {
             true => Ok(page),
             false => Err(RuntimeError::Request(format!("`limit` is from 1 to {most}"))),
@@ -285,6 +292,7 @@ impl<'a> ReadCall<'a> {
         let left = reading
             .selection
             .limit
+            // Over all pages: the limit is on the answer, and a page knows of the others by the cursor alone.
             .map_or(usize::MAX, |limit| limit.saturating_sub(given) as usize);
         let onward = cursor.map_or(Onward::Start, |cursor| Onward::At(cursor.positions));
         let mut found = reading.page(page.min(left), &onward).await?;
@@ -301,10 +309,12 @@ impl<'a> ReadCall<'a> {
         let left = reading.selection.limit.map_or(usize::MAX, |limit| limit as usize);
         let page = self.page_rows()?.min(left);
         let mut all = reading.page(page, &Onward::Start).await?;
+        // An empty page says nothing: rows that have expired or that others have may leave it so.
         while all.rows.is_empty() && all.onward != Onward::End {
             if all.rounds >= self.bounds().rounds_max {
                 return Err(reading.reads_on_and_on());
             }
+            // Each page is bounded by itself, and there may be any number of them until a row is met.
             reading.budget.check_time(reading.name, reading.bounds())?;
             let more = reading.page(page, &all.onward).await?;
             reading.budget.check_rows(reading.name, reading.bounds())?;
@@ -330,6 +340,7 @@ impl<'a> ReadCall<'a> {
         let Onward::At(positions) = std::mem::take(&mut found.onward) else {
             return Ok(None);
         };
+        // The limit of the read is reached, though rows are left: a cursor here would give more than it says.
         if found.rows.len() >= left {
             return Ok(None);
         }
@@ -400,6 +411,7 @@ pub(super) fn sent_combination<'p>(
         .map(|arg| arg.name.as_str())
         .collect();
     let known = plan.combinations.iter().find(|known| {
+        // Exactly those that were sent: a plan for fewer would leave a condition out, and answer more than was asked for.
         known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
     });
     known.ok_or_else(|| {
@@ -416,6 +428,7 @@ pub(super) fn sent_combination<'p>(
 /// The rows that come with a row: to their limit, or all. There is no cursor with which a cut list would go on.
 pub(super) async fn beside_rows(reading: Reading<'_>, most: usize) -> Result<WholeRows, RuntimeError> {
     match (reading.selection.kind, reading.selection.limit) {
+        // Before the limit: that there are two rows where one is meant has to be refused, and not cut.
         (SelectionKind::Get { .. }, _) => {
             let (row, consumed) = only_row(reading).await?;
             Ok(WholeRows {

@@ -21,6 +21,7 @@ impl Engine {
             return None;
         }
         let prepared = self.reads.get(name)?;
+        // A cursor has to be opened, which the long way does.
         if !is_of_one_row(&prepared.forward.read) || request.cursor.is_some() {
             return None;
         }
@@ -52,10 +53,12 @@ impl ReadCall<'_> {
     /// The answer, if one key is asked for and the store has its item at hand.
     fn row_at_once(&mut self) -> Result<Option<Answer>, RuntimeError> {
         let combination = self.begin()?;
+        // In the order of the long way, or the two would refuse differently.
         self.admit_by_rows()?;
         let (Some(selection), [part]) = (&self.read.selection, combination.parts.as_slice()) else {
             return Ok(None);
         };
+        // What is to be read at one instant must not be read apart because it is faster.
         if combination.together.is_some() || combination.neighbours.is_some() {
             return Ok(None);
         }

@@ -76,6 +76,7 @@ impl<'a> ReadCall<'a> {
         let engine = self.engine;
         let model = engine.model.as_ref();
         let mut parts = Vec::new();
+        // Each item once: DynamoDB refuses a transaction that gets one twice.
         let mut once: BTreeSet<Item> = BTreeSet::new();
         for part in &together.parts {
             let Some(entity) = model.entity(part.query.entity) else {
@@ -107,6 +108,7 @@ impl<'a> ReadCall<'a> {
         let request = TransactGetRequest { gets: gets.collect() };
         let mut items = Vec::new();
         if !request.gets.is_empty() {
+            // Somebody who writes one of the items is no reason to refuse a read.
             let answer = retry::retried_past_conflicts(engine.bounds(), || engine.store.transact_get(&request)).await?;
             self.consumed += &answer.consumed;
             items.extend(answer.items.into_iter().filter(Option::is_some));
@@ -127,6 +129,7 @@ impl<'a> ReadCall<'a> {
         combination: &'a Combination,
         cursor: Option<&Cursor>,
     ) -> Result<Option<SharedItems<'a>>, RuntimeError> {
+        // A later page goes on in one list, whose place means nothing in a range over all of them.
         let Some(neighbours) = combination.neighbours.as_ref().filter(|_| cursor.is_none()) else {
             return Ok(None);
         };
@@ -145,6 +148,7 @@ impl<'a> ReadCall<'a> {
                 return Ok(None);
             };
             let mut ranges = keys::query_ranges(model, &neighbour.query, self.scope())?.into_iter();
+            // Exactly one range each, side by side under one partition: anything else is read by itself.
             let (Some(range), None) = (ranges.next(), ranges.next()) else {
                 return Ok(None);
             };
@@ -152,17 +156,20 @@ impl<'a> ReadCall<'a> {
             let [sort] = range.keys.sort.as_slice() else {
                 return Ok(None);
             };
+            // Keys that are named as too much cannot be told once ranges are joined.
             if *shared != range.keys.partition || !range.except.is_empty() {
                 return Ok(None);
             }
             let index = neighbour.query.index.and_then(|index| model.index(index));
             request.index = index.map(|index| index.name.clone());
             let strong = selection.consistent || self.read.consistent.is_some();
+            // DynamoDB refuses a strong read of an index; the plan has said so already.
             request.consistent = strong && index.is_none();
             let wanted = self.rows_wanted(name, selection)? as u64;
             let query = &neighbour.query;
             let (share, spare) = (query.expected.kept_share, query.expected.spare_rows);
             let asked = rows_asked(self.bounds(), wanted, query.drops_rows(), share, spare);
+            // One page has to hold what all of them want, in the order of keys, since it is read once.
             rows = rows.saturating_add(asked);
             let table_keys = model.table.key.iter().map(|key| key.name.as_str());
             let index_keys = index
@@ -200,6 +207,7 @@ impl<'a> ReadCall<'a> {
         self.budget.take_page(&page)?;
         self.consumed += page.consumed;
         let ended = page.last_key.is_none();
+        // Where the page is the last one nothing lies beyond it, whatever its last key is.
         let last = page.items.last().filter(|_| !ended);
         let last = last.and_then(|item| item.get(&attribute)?.as_str());
         Ok(Some(SharedItems {
@@ -225,6 +233,8 @@ impl SharedItems<'_> {
             return Ok(None);
         };
         if let Some(part) = self.parts.get_mut(at) {
+            // Before items are looked at: a selection that still counted as waiting would want its own items, so that each was
+            // copied.
             part.is_taken = true;
         }
         let Some(part) = self.parts.get(at) else {
@@ -252,12 +262,14 @@ impl SharedItems<'_> {
         reading: &Reading<'_>,
         limit: usize,
     ) -> Result<Option<FoundRows>, RuntimeError> {
+        // Rows beyond the page are not known, so that a selection whose range goes on behind it is not complete.
         let passed = self.parts.get(at).is_some_and(|part| self.has_passed(part));
         let may_go_on = !passed || places.len() > limit;
         let mut found = FoundRows::default();
         let mut last = None;
         let mut more = false;
         for place in places {
+            // Looked at before the item is taken, so that the position stays before the first row that is not given.
             if found.rows.len() == limit {
                 more = true;
                 break;
@@ -267,6 +279,7 @@ impl SharedItems<'_> {
             }
             found.rows.extend(self.take_row(at, place, reading)?);
         }
+        // Fewer rows than wanted, and more may lie behind the page: the selection is read as if there were none.
         if found.rows.len() < limit && !passed {
             return Ok(None);
         }
@@ -289,6 +302,7 @@ impl SharedItems<'_> {
             found.rows.extend(self.take_row(at, place, reading)?);
         }
         if let Some(part) = self.parts.get(at) {
+            // Gets have no order, and the answer has one.
             reading.sort(part.entity, &mut found.rows)?;
         }
         found.rows.truncate(limit);
@@ -315,6 +329,7 @@ impl SharedItems<'_> {
         let (Some(item), Some(part)) = (item, self.parts.get(at)) else {
             return Ok(None);
         };
+        // A range over several entities brings rows of all of them.
         if !range_rows::is_row_of(self.model, part.entity, &item) {
             return Ok(None);
         }
@@ -335,6 +350,7 @@ impl SharedItems<'_> {
     fn take_item(&mut self, place: usize) -> Option<Item> {
         let item = self.items.get_mut(place)?;
         let wanting = |item: &Item| {
+            // Two selections may want one item; the last that does has it without a copy.
             let mut waiting = self.parts.iter().filter(|part| !part.is_taken);
             waiting.any(|part| part.wants(self.model, item))
         };
@@ -360,6 +376,7 @@ impl SharedItems<'_> {
             (SortRange::Equal(Value::S(key)), true) => last <= key.as_str(),
             (SortRange::BeginsWith(Value::S(prefix)), false) => last > prefix.as_str() && !last.starts_with(prefix),
             (SortRange::BeginsWith(Value::S(prefix)), true) => last < prefix.as_str(),
+            // Not passed, as far as is known: then it is read by itself, which is slower and right.
             _ => false,
         }
     }

@@ -14,11 +14,13 @@ use crate::retry;
 
 /// How many rows there are, if the store can tell: one query, whose filter says all of the meaning. Counting ends past `most`.
 pub(super) async fn count_by_store(reading: &Reading<'_>, most: u64) -> Result<Option<(u64, Consumed)>, RuntimeError> {
+    // Two queries may have the same row, which a number does not show.
     let ([query], []) = (reading.plan.queries.as_slice(), reading.plan.covers.as_slice()) else {
         return Ok(None);
     };
     let split = lower::split_residue(reading.model, query, reading.scope)?;
     let entity = reading.model.entity(query.entity);
+    // What only the process decides, or an expiry that the index does not carry, would be counted wrongly.
     let is_told = split.residue.is_empty() && !split.may_give_expired;
     let Some(entity) = entity.filter(|_| is_told && !query.follow && !query.scan) else {
         return Ok(None);
@@ -27,6 +29,7 @@ pub(super) async fn count_by_store(reading: &Reading<'_>, most: u64) -> Result<O
         return Ok(Some((0, Consumed::default())));
     }
     let ranges = keys::query_ranges(reading.model, query, reading.scope)?;
+    // A count has no rows that could be looked at once more.
     if ranges.iter().any(|range| !range.exact || !range.except.is_empty()) {
         return Ok(None);
     }
@@ -54,6 +57,7 @@ pub(super) async fn count_by_store(reading: &Reading<'_>, most: u64) -> Result<O
         request.index = index.map(|index| index.name.clone());
         request.filter = filter.clone();
         request.select = Select::Count;
+        // DynamoDB refuses a strong read of an index.
         request.consistent = reading.consistent && index.is_none();
         count_pages(reading, request, most)
     });
@@ -81,9 +85,11 @@ async fn count_pages(
         drop(turn);
         reading.budget.take_page(&page)?;
         reading.budget.check_rows(reading.name, reading.bounds())?;
+        // What passed the filter, and not what was looked at.
         count = count.saturating_add(page.count as u64);
         consumed += &page.consumed;
         request.start = page.last_key;
+        // Enough to refuse it: what lies behind makes no difference.
         if request.start.is_none() || count > most {
             return Ok((count, consumed));
         }
@@ -95,5 +101,6 @@ async fn count_pages(
 fn is_of(model: &Model, entity: &Entity) -> Option<Condition> {
     let name = Path::attribute(model.table.type_attribute.as_ref()?);
     let same = Condition::equal(name.clone(), Value::S(entity.name.clone()));
+    // An item without a type may be a row, as it is wherever kinds are told apart.
     Some(Condition::not_exists(name).or(same))
 }

@@ -82,7 +82,9 @@ impl Engine {
         let sent = arguments::checked_arguments(read, &request.args)?;
         let nothing = Attributes::new();
         let scope = self.watch_scope(&nothing, &request.caller, &nothing, request.now);
+        // With the defaults of the instant at which it is asked: it is read again with these arguments.
         let args = arguments::with_defaults(read, sent, scope)?.into_owned();
+        // Changes are told of the row itself, never of a mirror, so that both are compared by their source.
         let source = model.source_of(own);
         let share_key = is_for_all(read).then(|| share_key(name, &args, request));
         Ok(Some(Watched {
@@ -150,11 +152,13 @@ impl Watched {
     /// known, ask with `None` for `images`.
     pub fn concerns(&self, engine: &Engine, entity: &str, images: Option<[Option<&Attributes>; 2]>) -> bool {
         let Some(entity) = engine.model().entity_named(entity) else {
+            // What this model does not know may be anything.
             return true;
         };
         if self.others.contains(&entity.id) {
             return true;
         }
+        // Without the images the row may be one that is shown.
         let Some(images) = images else {
             return entity.id == self.entity;
         };
@@ -162,6 +166,7 @@ impl Watched {
             && images
                 .into_iter()
                 .flatten()
+                // Either image: a row that is no longer meant leaves the list as well as one that comes into it.
                 .any(|row| self.may_show(engine, entity, row))
     }
 
@@ -174,6 +179,7 @@ impl Watched {
         let nothing = Attributes::new();
         let scope = engine.watch_scope(&self.args, &self.caller, &nothing, 0).with_row(row);
         let is_of_row = |conjunct: &&Expr| {
+            // The image is of the instant of the change, and the answer of now.
             let later = |name: &str| changes_with_time(engine.model(), entity, name);
             let unsent = |name: &str| !self.args.contains_key(name);
             !mentions_time(conjunct)
@@ -183,6 +189,7 @@ impl Watched {
                 && !conjunct.mentioned_arguments().into_iter().any(unsent)
         };
         let mut decided_ones = filter.flat_map(Expr::conjuncts).filter(is_of_row);
+        // Only what is certainly false rules a row out; an expression that fails or is not known does not.
         !decided_ones.any(|conjunct| matches!(decide_condition(conjunct, &scope), Ok(Some(false))))
     }
 
@@ -190,6 +197,7 @@ impl Watched {
     pub(super) fn next_instant(&self, engine: &Engine, rows: &[Attributes], now: i64) -> Option<i64> {
         rows.iter()
             .flat_map(|row| self.instants_of(engine, row, now))
+            // One that has passed is in the rows already, and would be waited for at once and without an end.
             .filter(|instant| *instant > now)
             .min()
     }
@@ -261,6 +269,7 @@ fn is_for_all(read: &Read) -> bool {
     let mentions_caller = |expr: &Expr| expr.any(|part| matches!(part.kind, ExprKind::Caller(_)));
     let allowed = read.allow.conjuncts();
     let is_admission = |conjunct: &&Expr| !mentions_caller(conjunct) || is_of_the_caller(conjunct);
+    // `allow` is looked at conjunct by conjunct: those of the caller alone are asked of each who watches.
     let others = expressions(read).filter(|expr| !std::ptr::eq(*expr, &read.allow));
     others.into_iter().all(|expr| !mentions_caller(expr)) && allowed.iter().all(is_admission)
 }

@@ -66,6 +66,7 @@ impl<'a> ReadCall<'a> {
                 }
                 OneKey::Nothing | OneKey::Several => None,
             };
+            // A key that several rows have is read once, and found again by each of them.
             once.extend(key.clone());
             wanted.push(key);
         }
@@ -97,11 +98,13 @@ impl<'a> ReadCall<'a> {
         scope.row = Some(parent);
         let entity = model
             .entity(query.entity)
+            // Two entities may share a key template, and the batch asks for keys alone.
             .filter(|entity| range_rows::is_row_of(model, entity, item));
         let Some(entity) = entity else { return Ok(None) };
         let Some(row) = row::decode_live(model, entity, item, scope)? else {
             return Ok(None);
         };
+        // The whole meaning: a key may say too little of it, and is shared with rows for which more was said.
         for condition in query.meaning.iter().chain(&part.allow) {
             if !holds_condition(condition, &scope.with_row(&row))? {
                 return Ok(None);
@@ -133,6 +136,7 @@ impl<'a> ReadCall<'a> {
             reading.scope.row = Some(row);
             readings.push(beside_rows(reading, most));
         }
+        // In the order of the rows, to which they are put by their place.
         let readings = futures_util::stream::iter(readings).buffered(self.bounds().calls_at_once);
         let found: Vec<_> = readings.try_collect().await?;
         let mut values = Vec::with_capacity(found.len());

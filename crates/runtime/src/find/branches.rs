@@ -35,6 +35,7 @@ impl Branch<'_> {
     /// The ranges that are read side by side; where they follow one another, so many of those that have not ended, from the first on.
     pub fn read_now(&self, at_once: usize) -> std::ops::Range<usize> {
         let all = self.streams.len();
+        // A merge needs the next row of each of them.
         if !self.query.in_sequence {
             return 0..all;
         }
@@ -54,6 +55,7 @@ impl<'a> Reading<'a> {
         let streams = branches.iter().flat_map(|branch| &branch.streams);
         Ok(Onward::At(Positions {
             ranges: identity(&branches),
+            // One place for each range, in the order of `open`: positions are told by their number.
             each: streams
                 .map(|stream| RangePosition::After(stream.own_part(key.clone())))
                 .collect(),
@@ -70,8 +72,11 @@ impl<'a> Reading<'a> {
             let Some(entity) = self.model.entity(query.entity) else {
                 continue;
             };
+            // Before the ranges: what a condition on the request alone denies needs none, and its keys may not even be
+            // computable.
             let split = lower::split_residue(self.model, query, self.scope)?;
             let ranges = match counted {
+                // No range, rather than ranges that are not read: a cursor of such a read has no places.
                 _ if split.empty => Vec::new(),
                 Some(ranges) => ranges,
                 None => keys::query_ranges(self.model, query, self.scope)?,
@@ -81,7 +86,10 @@ impl<'a> Reading<'a> {
             let mut streams = Vec::with_capacity(ranges.len());
             for range in ranges {
                 let mut stream = RangeRows::open(self.model, query, range, split.filter.clone());
+                // An index cannot be read strongly; DynamoDB refuses a request that asks for it.
                 stream.read_strongly(self.consistent && query.index.is_none());
+                // Exactly one place is taken for each range, in the same order as they were written, also where the range is
+                // done.
                 match resumed.next() {
                     Some(RangePosition::After(key)) => stream.go_on_after(key),
                     Some(RangePosition::Done) => stream.end(),
@@ -91,11 +99,14 @@ impl<'a> Reading<'a> {
                 }
                 streams.push(stream);
             }
+            // A get takes no filter, so what was lowered into one has to be checked here instead.
             let unfiltered = streams.iter().any(RangeRows::is_unfiltered);
             branches.push(Branch {
                 query,
                 entity,
                 residue: match (exact, unfiltered) {
+                    // A range that is not exact lets rows through that the key should have kept out: nothing of the meaning may
+                    // be left to it.
                     (false, _) => query.meaning.iter().collect(),
                     (true, true) => query.rest.iter().collect(),
                     (true, false) => split.residue,
@@ -109,6 +120,7 @@ impl<'a> Reading<'a> {
         if positions.is_some_and(|positions| positions.ranges != identity(&branches)) {
             return Err(RuntimeError::Cursor);
         }
+        // Known only after all branches are opened: a range beside which another one is merged needs the keys of its rows.
         let alone = branches.iter().map(|branch| branch.streams.len()).sum::<usize>() == 1;
         for branch in &mut branches {
             for stream in &mut branch.streams {
@@ -134,6 +146,7 @@ impl<'a> Reading<'a> {
             let Ok(ranges) = keys::query_ranges(self.model, query, self.scope) else {
                 continue;
             };
+            // The first of equals: which cover is taken must not change between two pages of one read.
             if best.as_ref().is_none_or(|(_, known)| ranges.len() < known.len()) {
                 best = Some((query, ranges));
             }
@@ -149,6 +162,7 @@ impl<'a> Reading<'a> {
 pub(super) fn needs_page(branches: &[Branch<'_>], is_ordered: bool) -> bool {
     let mut open = branches
         .iter()
+        // One, however many are read at once: whether a row can be taken depends on the first range that has not ended alone.
         .flat_map(|branch| branch.streams.get(branch.read_now(1)).unwrap_or_default());
     match is_ordered {
         true => open.any(RangeRows::needs_page),
@@ -163,6 +177,7 @@ pub(super) fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) ->
 /// Which ranges the branches read, in a number.
 fn identity(branches: &[Branch<'_>]) -> u64 {
     let mut hasher = crate::digest::Fnv::default();
+    // Ranges in the order of positions, each with its index and direction: the same keys the other way round are other places.
     let streams = branches.iter().flat_map(|branch| &branch.streams);
     streams.for_each(|stream| stream.identify_range(&mut hasher));
     hasher.finish()
@@ -171,6 +186,7 @@ fn identity(branches: &[Branch<'_>]) -> u64 {
 /// Where each range goes on.
 pub(super) fn positions(branches: &[Branch<'_>]) -> Positions {
     let streams = branches.iter().flat_map(|branch| &branch.streams);
+    // Where the merge is, not how far the range was read: rows in a buffer are given by the next page.
     let place = |stream: &RangeRows<'_>| match stream.is_done() {
         true => RangePosition::Done,
         false => stream.row_position().map_or(RangePosition::Start, RangePosition::After),

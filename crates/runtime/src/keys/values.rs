@@ -67,6 +67,7 @@ pub(super) fn part_combinations<'v>(
     let mut leaders: Vec<&PartValues> = Vec::new();
     let mut columns: Vec<Vec<PartValue<'v>>> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
+        // A part that follows another has no choice of its own: combining both freely would ask for keys that no row has.
         if let Some(column) = leaders.iter().position(|leader| leader.follows(part)) {
             taken.push(column);
             continue;
@@ -78,7 +79,9 @@ pub(super) fn part_combinations<'v>(
     }
     let count = columns
         .iter()
+        // Counted before anything is combined: lists of a request multiply, and the product is what takes memory.
         .try_fold(1_u64, |all, column| all.checked_mul(column.len() as u64));
+    // A refusal, and not a shorter list: ranges that are left out are rows that are missing without a word.
     within_ranges(count.unwrap_or(u64::MAX), *scope)?;
     let mut chosen: Vec<Vec<&PartValue<'v>>> = vec![Vec::new()];
     for column in &columns {
@@ -113,6 +116,7 @@ fn lone_combination<'v>(
     for (at, part) in query.key_parts().enumerate() {
         match one_of(&part.values, types.get(at).copied().unwrap_or(&Type::Unknown), scope)? {
             Some(value) => values.push(value),
+            // The rest is evaluated all the same: an expression that fails must fail here as it does in combinations.
             None => is_whole = false,
         }
     }
@@ -139,6 +143,7 @@ fn values_of<'v>(
         Values::One(_) | Values::Formed(_) => one_of(values, ty, scope)?.into_iter().collect(),
         Values::Each(list) => {
             let element = list.ty.element_type().unwrap_or(ty);
+            // As the attribute has it, since the key is made of the attribute's form and not of the list's.
             let convert = |value: Value| Ok(Some(singlet_model::evaluate::convert_value(value, element, ty)?));
             each(list, *scope, &convert)?.into_iter().map(PartValue::from).collect()
         }
@@ -181,6 +186,7 @@ fn with_lapsing<'v>(mut values: Vec<PartValue<'v>>, lapses: &[(String, String)])
     while let Some(known) = values.get(at) {
         let word = known.word().unwrap_or_default().to_owned();
         for (from, _) in lapses.iter().filter(|(_, to)| *to == word) {
+            // Also what was added: states may lapse into one another in a circle.
             if !values.iter().any(|known| known.word() == Some(from)) {
                 values.push(Value::S(from.clone()).into());
             }
@@ -228,6 +234,7 @@ fn each(
         if !once.contains(&element) {
             once.push(element);
         }
+        // While they are gathered, so that comparing each with all others stays bounded too.
         within_ranges(once.len() as u64, scope)?;
     }
     Ok(once)
@@ -241,6 +248,7 @@ fn days<'v>(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<PartVal
         let Some(day) = day_of_end(end, range.unit, scope)? else {
             return Ok(Vec::new());
         };
+        // A nearby end widens the range by one at its side, and one that is left out narrows it.
         let day = moved(day, range.unit, i64::from(end.excluded) - i64::from(end.nearby));
         first = first.max(Some(day));
     }
@@ -248,6 +256,7 @@ fn days<'v>(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<PartVal
         let Some(day) = day_of_end(end, range.unit, scope)? else {
             return Ok(Vec::new());
         };
+        // Outwards at this end too.
         let day = moved(day, range.unit, i64::from(end.nearby) - i64::from(end.excluded));
         last = Some(last.map_or(day, |last| last.min(day)));
     }
@@ -256,6 +265,7 @@ fn days<'v>(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<PartVal
     };
     let mut days = Vec::new();
     while day <= last {
+        // In the loop: the years between two ends that a request names are not bounded otherwise.
         within_ranges(days.len() as u64 + 1, scope)?;
         days.push(match (range.unit, ty) {
             (CalendarUnit::Day, Type::Date) => Value::S(day.to_string()).into(),
@@ -303,6 +313,7 @@ pub(super) fn start_of(
         return Ok(Start::Nowhere);
     };
     let day = moved(first, unit, later);
+    // The calendar ended, and the day is not the next one: an end there would leave out the last one.
     if later != 0 && day == first {
         return Ok(Start::Nowhere);
     }
@@ -314,6 +325,7 @@ pub(super) fn start_of(
     // A clock that is put back over midnight has it twice, one that is put forward over it never: between the two instants that it may be,
     // rows are looked at one by one.
     let divides = !midnight.is_ambiguous();
+    // Outwards: the earlier instant for a lower end, the later for an upper one, and rows between them are looked at.
     let first = match last {
         true => midnight.later(),
         false => midnight.earlier(),
@@ -329,6 +341,7 @@ fn day_of_end(end: &DayEnd, unit: CalendarUnit, scope: Scope<'_>) -> Result<Opti
     let text = match ty.is_instant() {
         true => {
             // Also `now`, which has the type of what it is compared with.
+            // Milliseconds, for the end may name instants of another type than the key has.
             let value = evaluate_as(&end.value, &Type::Millis, &scope)?;
             match value.and_then(|value| value.as_number()).and_then(Number::to_i64) {
                 Some(millis) => time::day_of(millis - i64::from(end.before), &TimeZone::UTC)?,
@@ -385,6 +398,7 @@ fn cells<'v>(
     let (Some(center), Some(km)) = (center, km) else {
         return Ok(Some(Vec::new()));
     };
+    // None where there would be too many: fewer cells than the circle has would leave out what lies in the others.
     let cells = geo::cover_circle(center, km, precision, scope.setting.bounds.ranges_max);
     Ok(cells.map(|cells| cells.into_iter().map(PartValue::Formed).collect()))
 }

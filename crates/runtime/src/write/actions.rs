@@ -28,6 +28,7 @@ impl<'a> Attempt<'a> {
         let mut actions = match touched.change {
             TouchedChange::Nothing => self.check_of(touched, key, checks)?,
             TouchedChange::Create => self.put_of(touched, key, checks)?,
+            // What becomes of a version was put beside the row by the step.
             TouchedChange::Update if touched.entity.history.is_some() => Vec::new(),
             TouchedChange::Update if touched.is_read() => self.update_of(touched, key, checks)?,
             TouchedChange::Update => vec![self.blind_of(touched, key, checks)?],
@@ -45,6 +46,7 @@ impl<'a> Attempt<'a> {
             let touched = self.touched(at)?;
             let entity = touched.entity;
             let is_changed = matches!(touched.change, TouchedChange::Update | TouchedChange::Delete);
+            // Only for those who follow: a reader sees a lapsed state as the later one without it.
             if !is_changed || !model.is_followed(entity.id) || entity.history.is_some() {
                 continue;
             }
@@ -60,8 +62,10 @@ impl<'a> Attempt<'a> {
                 item: Some(item.clone()),
                 row: Some(Arc::new(row.clone())),
             };
+            // In a request of its own, so that the change stream has two changes where two things happened.
             let actions = self.lapse_of(lapsed, row)?;
             Box::pin(send::send_actions(self.operation, actions, false, &mut self.consumed)).await?;
+            // What was read is no longer what is stored, so that pins made of it would fail.
             return Err(AttemptStop::Again);
         }
         Ok(())
@@ -75,6 +79,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         lapsed.after = Some(Arc::new(row::complete_row(lapsed.entity, row, self.scope(None))?));
         lapsed.change = TouchedChange::Update;
+        // The state follows from the whole row, so that all of it must still be so.
         lapsed.used.whole = true;
         self.update_of(&lapsed, lapsed.key.clone(), Vec::new())
     }
@@ -88,6 +93,7 @@ impl<'a> Attempt<'a> {
         if touched.entity.history.is_some() {
             return self.check_of_version(touched);
         }
+        // A row that decided something is pinned also where nothing of it changes.
         checks.extend(touched.pins(self.operation.model, &[]));
         Ok(match checks.is_empty() {
             true => Vec::new(),
@@ -136,7 +142,9 @@ impl<'a> Attempt<'a> {
         let item = item.ok_or_else(|| internal_mistake("a row is changed that is not there"))?;
         let stored = row::decode_as_stored(entity, item)?;
         let now = self.scope(None);
+        // Both are encoded by the same rules, so that what differs between them is what this write changes.
         let mut new: Vec<_> = row::encode_each(model, entity, after, now)?;
+        // From the row as it is stored, lapsed or not: it is compared with what is in the table, not with what readers see.
         let mut old: Vec<_> = row::encode_each(model, entity, &stored, now)?;
         if new.is_empty() || old.is_empty() {
             return Err(internal_mistake("a row has no item"));
@@ -145,6 +153,7 @@ impl<'a> Attempt<'a> {
         old.remove(0);
         let mark = self.operation.change.and_then(|cause| cause.mark);
         let mark = mark.filter(|_| model.is_followed(entity.id));
+        // Not only what was looked at: a key that is made of two attributes is wrong if somebody else changes the other.
         let inputs = inputs(model, entity, &stored, after);
         let mut also: Vec<&str> = inputs.iter().map(String::as_str).collect();
         let mut actions = Vec::new();
@@ -155,12 +164,15 @@ impl<'a> Attempt<'a> {
             let key = key_in(model, new_mirror);
             let mirror = self.entity(*id)?;
             match old_mirror {
+                // By key: under the same key it is the same item, which may have attributes that this model does not know.
                 Some(old_mirror) if key_in(model, old_mirror) == key => {
                     let update = item_update(model, mirror, old_mirror, new_mirror);
                     if !update.is_empty() {
                         actions.push(WriteAction {
                             key,
                             doing: Doing::Update(update),
+                            // An update makes an item where there is none: one that was removed meanwhile would come back as a
+                            // fragment.
                             checks: vec![RowCheck::pin(present_item(model))],
                         });
                     }
@@ -177,6 +189,7 @@ impl<'a> Attempt<'a> {
                 }
             }
         }
+        // Only where no new mirror of that entity has this key, or what was just put would be removed in the same transaction.
         for (id, old_mirror) in &old {
             let key = key_in(model, old_mirror);
             let stays = new
@@ -191,8 +204,10 @@ impl<'a> Attempt<'a> {
             }
         }
         actions.extend(self.guards_moved(entity, touched.by, &stored, after)?);
+        // With the inputs of what follows, or another write could change one of them between reading and writing.
         checks.extend(touched.pins(model, &also));
         let new_key = primary_key(entity, after)?;
+        // A key cannot be updated: the row is put under its new one and removed from the old, in one transaction.
         if let Some(new_key) = new_key.filter(|key| *key != own_key) {
             // The row moves to another key.
             let check = touched
@@ -201,6 +216,7 @@ impl<'a> Attempt<'a> {
             let gone = WriteAction {
                 key: own_key,
                 doing: Doing::Delete,
+                // The checks are on the old place: there stands what was read.
                 checks,
             };
             new_item.extend(mark.map(|mark| (BY.to_owned(), Value::S(mark.to_owned()))));
@@ -215,6 +231,7 @@ impl<'a> Attempt<'a> {
         }
         let update = item_update(model, entity, item, &new_item);
         let doing = match (update.is_empty(), mark) {
+            // Nothing differs, but what was read still decided that: it must still hold.
             (true, _) => Doing::Check,
             (false, Some(mark)) => Doing::Update(update.set(BY, Value::S(mark.to_owned()))),
             (false, None) => Doing::Update(update),
@@ -247,14 +264,17 @@ impl<'a> Attempt<'a> {
         for (name, key) in &old.by_name {
             match new.by_name.get(name) {
                 Some(kept) if kept == key => {
+                    // A guard that expires before its row would free the value while the row still has it.
                     if old.ttl != new.ttl || old.owner != new.owner {
                         actions.push(new.renew(model, key));
                     }
                 }
+                // The old one as well, or the value would stay taken by a row that no longer has it.
                 _ => actions.push(old.release(key)),
             }
         }
         for (name, key) in &new.by_name {
+            // Only what is new to the row: its own guard would otherwise refuse it.
             if old.by_name.get(name) != Some(key) {
                 let why = DefaultRefusal::Taken(name.clone());
                 let condition = absent_now(model, entity.expires.is_some(), now);
@@ -286,6 +306,7 @@ impl<'a> Attempt<'a> {
             None => update.remove.push(Path::attribute(name)),
         };
         let mut touched_names: BTreeSet<&str> = touched.edits.touched().collect();
+        // Before what is computed, which is made of it.
         for (name, value) in &touched.edits.set {
             let attribute = entity.attribute(name);
             let attribute = attribute.ok_or_else(|| internal_mistake("what is set is no attribute"))?;
@@ -298,6 +319,7 @@ impl<'a> Attempt<'a> {
                 continue;
             };
             let sources = is.attributes();
+            // What hangs on an attribute that nobody knows cannot be computed: the plan has such a row read.
             if sources.iter().any(|name| touched_names.contains(*name)) && sources.iter().all(|name| row.knows(name)) {
                 let value = self.computed_as(is, &attribute.ty, row.whole())?;
                 row.follows(&attribute.name, value.clone());
@@ -324,6 +346,7 @@ impl<'a> Attempt<'a> {
             let stored = stored_name(&attribute.stored, name);
             update.add.push((Path::attribute(stored), Value::N(*number)));
         }
+        // Without pins, since nothing of the row was looked at.
         Ok(WriteAction {
             key,
             doing: Doing::Update(update),
@@ -358,6 +381,7 @@ impl<'a> Attempt<'a> {
         };
         let lookup = |path: &str| row::at_path_of(|name| row.attribute(name), path);
         let mut keys: Vec<(&'e str, Option<Value>)> = Vec::new();
+        // All choices: a key of the choice that held before is removed where another holds now.
         for template in choices.iter().flat_map(|choice| &choice.keys) {
             let own = entity.attribute(&template.attribute).is_some();
             let follows = conditional
@@ -372,6 +396,7 @@ impl<'a> Attempt<'a> {
                 .key
                 .iter()
                 .any(|key| key.name == template.attribute);
+            // The key of the table cannot be updated.
             if own || !follows || table_key || keys.iter().any(|(name, _)| *name == template.attribute) {
                 continue;
             }
@@ -380,6 +405,7 @@ impl<'a> Attempt<'a> {
                 Some(current) => row::encode_key(entity, current, &lookup)?,
                 None => None,
             };
+            // Also with no value: a key that is not complete any more has to go, or the row stays in the index under the old one.
             keys.push((&template.attribute, value));
         }
         Ok(keys)
@@ -400,6 +426,7 @@ impl<'a> Attempt<'a> {
         if let Some(item) = touched.item() {
             let stored = row::decode_as_stored(touched.entity, item)?;
             let items = row::encode_each(model, touched.entity, &stored, self.scope(None))?;
+            // The first is the row itself.
             for (id, mirror_item) in items.into_iter().skip(1) {
                 let mirror = self.entity(id)?;
                 also.extend(
@@ -421,6 +448,7 @@ impl<'a> Attempt<'a> {
             actions.extend(guards.by_name.values().map(|key| guards.release(key)));
         }
         let also: Vec<&str> = also.iter().map(String::as_str).collect();
+        // Keys of mirrors and guards follow from what was read: if it has changed, others would have to be removed.
         checks.extend(touched.pins(model, &also));
         actions.insert(
             0,
@@ -495,6 +523,7 @@ pub(super) fn item_update(model: &singlet_model::Model, entity: &Entity, old: &I
     let mut update = Update::new();
     let is_key = |name: &str| model.table.key.iter().any(|key| key.name == name);
     for (name, value) in new {
+        // A key attribute in an update is refused by DynamoDB, and equal here in any case.
         if !is_key(name) && old.get(name) != Some(value) {
             update
                 .set
@@ -502,6 +531,7 @@ pub(super) fn item_update(model: &singlet_model::Model, entity: &Entity, old: &I
         }
     }
     for name in old.keys().filter(|name| !new.contains_key(*name) && !is_key(name)) {
+        // Attributes that the model does not know are somebody else's, and stay.
         if knows(model, entity, name) {
             update.remove.push(Path::attribute(name));
         }
@@ -529,6 +559,7 @@ fn inputs(model: &singlet_model::Model, entity: &Entity, before: &Attributes, af
         .collect();
     let mut found: BTreeSet<String> = BTreeSet::new();
     let mut follow = |sources: Vec<&str>| {
+        // Where one of the sources changes, all of them count: the result is made of all.
         if sources.iter().any(|name| changed.contains(name)) {
             found.extend(sources.into_iter().map(str::to_owned));
         }

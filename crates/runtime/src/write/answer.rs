@@ -19,6 +19,7 @@ use crate::scope::Attributes;
 impl<'a> Attempt<'a> {
     /// Sends everything, and says what came of it.
     pub async fn finish(&mut self, more: Vec<WriteAction<'a>>) -> Result<Written, AttemptStop> {
+        // Before the rows are sent: only the answered ones are asked for afterwards.
         if self.answers {
             self.mark_answered()?;
         }
@@ -32,16 +33,20 @@ impl<'a> Attempt<'a> {
             }
             self.answer().await?;
         }
+        // Before anything is gathered, for it may end the attempt.
         self.store_lapses().await?;
+        // Before the actions are gathered, which takes out of the rows what it needs.
         let answered = match &self.operation.record {
             Some(_) => Some(self.answered_row()?),
             None => None,
         };
         let mut actions = self.gathered(more)?;
         let several = actions.len() + usize::from(self.operation.record.is_some()) > 1;
+        // A transaction gives no item back, so that a row which is to be answered has to be read and computed first.
         if several && !blind.is_empty() {
             return Err(AttemptStop::ReadFirst(blind_keys));
         }
+        // One row and nothing else: the store gives it back as it became.
         if let [at] = blind.as_slice() {
             let sent = send::send_actions(self.operation, actions, true, &mut self.consumed);
             let item = Box::pin(sent).await?;
@@ -57,6 +62,7 @@ impl<'a> Attempt<'a> {
             false => Written::default(),
         };
         if let (Some(record), Some(answered)) = (&self.operation.record, answered) {
+            // The record is part of the same transaction: a request is recorded exactly where it was done.
             actions.push(record.action(self.operation, &written, &answered)?);
             actions.extend(self.operation.change.and_then(|change| change.unpark(self.operation)));
         }
@@ -76,6 +82,7 @@ impl<'a> Attempt<'a> {
         for at in 0..self.rows.len() {
             let touched = self.touched(at)?;
             let unfinished = touched.change == TouchedChange::Update && touched.is_read() && touched.after.is_none();
+            // Its change was decided without what was read since; what would be sent is made of both.
             if unfinished && touched.entity.history.is_none() {
                 return Err(internal_mistake("a row was read after its change was decided"));
             }
@@ -88,11 +95,13 @@ impl<'a> Attempt<'a> {
                 .iter_mut()
                 .filter(|check| self.not_passed_over.has_met(key, check))
             {
+                // Not a refusal: with what has changed the step may be one to pass over.
                 check.denial = Denial::Changed;
             }
         }
         actions.append(&mut self.passed_over);
         actions.extend(more);
+        // After everything is there: DynamoDB refuses a transaction that names an item twice.
         unite(&mut actions)?;
         Ok(actions)
     }
@@ -136,6 +145,7 @@ impl<'a> Attempt<'a> {
     /// The rows that the answer shows though it is not known what they become.
     pub(crate) fn answered_blind(&self) -> Vec<usize> {
         let blind = |touched: &Touched<'a>| {
+            // What it becomes is known to the store alone.
             touched.answered && touched.after.is_none() && touched.change == TouchedChange::Update
         };
         let rows = self.rows.iter().enumerate();
@@ -151,6 +161,7 @@ impl<'a> Attempt<'a> {
         let row = touched.row_after();
         let row = row.ok_or_else(|| internal_mistake("what is answered is not there"))?;
         let mut row = Attributes::clone(row);
+        // A record may be shaped by the keys of what was made.
         for (name, value) in &touched.key {
             row.entry(name.clone()).or_insert_with(|| value.clone());
         }
@@ -201,6 +212,7 @@ impl<'a> Attempt<'a> {
                 .entity
                 .attributes
                 .iter()
+                // Of the row that is answered: it is what the caller sends back as the version that was seen.
                 .find(|attribute| attribute.ty == Type::Version)?;
             touched.after.as_ref()?.get(&attribute.name)?.as_number()
         });
@@ -226,10 +238,13 @@ fn unite(actions: &mut Vec<WriteAction<'_>>) -> Result<(), AttemptStop> {
         let first = actions.get_mut(at);
         let first = first.ok_or_else(|| internal_mistake("an action is gone"))?;
         match (&first.doing, &second.doing) {
+            // A check says nothing of what is done, so that its conditions go with the other.
             (_, Doing::Check) => {}
             (Doing::Check, _) => first.doing = second.doing,
+            // Two changes of one item in one transaction have no order, and DynamoDB refuses them.
             _ => return Err(AttemptStop::Refused(Refused::new("same_item", 409))),
         }
+        // All of them, in order: each keeps its own place in the order of refusals.
         first.checks.extend(second.checks);
     }
     Ok(())

@@ -20,6 +20,7 @@ pub(super) fn checked_inputs<'r>(
     request: &'r WriteRequest,
 ) -> Result<Cow<'r, Attributes>, RuntimeError> {
     let known = |name: &str| write.args.iter().find(|arg| arg.name == name);
+    // Refused and not passed over: what is misspelled would not be written, and nobody would know.
     if let Some(unknown) = request.args.keys().find(|name| known(name).is_none()) {
         return Err(RuntimeError::Request(format!(
             "`{}` has no argument `{unknown}`",
@@ -30,6 +31,7 @@ pub(super) fn checked_inputs<'r>(
     let mut args = Cow::Borrowed(&request.args);
     for arg in &write.args {
         match request.args.get(&arg.name) {
+            // Null is a value here: it says that the attribute goes, where leaving it out says that it stays.
             Some(Value::Null) if clears(engine, write, arg) => {}
             sent @ (Some(Value::Null) | None) => match missing(engine, write, arg, request)? {
                 Some(value) => drop(args.to_mut().insert(arg.name.clone(), value)),
@@ -70,8 +72,10 @@ fn missing(
                 row: None,
                 bound: &nothing,
             };
+            // A default may make up a value; it is made once for the request, and all attempts have the same.
             Ok(evaluate(default, &Generating(scope))?)
         }
+        // Null for what must not be absent is a wish that cannot be met, and not one to pass over.
         (None, true) if request.args.contains_key(&arg.name) && is_patched(write, &arg.name) => {
             Err(RuntimeError::Request(format!("`{}` cannot be cleared", arg.name)))
         }

@@ -117,6 +117,7 @@ impl<'a> Attempt<'a> {
     /// Everything before the steps.
     pub async fn prepare(&mut self) -> Result<(), AttemptStop> {
         let operation = self.operation;
+        // In order: a name may be made of those before it.
         for bound in &operation.write.lets {
             Box::pin(self.bind(bound)).await?;
         }
@@ -126,6 +127,7 @@ impl<'a> Attempt<'a> {
                 self.allow(clause).await?;
             }
         }
+        // After `allow`: that the version differs is told only to who may see the row.
         self.check_version_read().await?;
         let requirements = operation.write.requirements.iter().zip(&operation.plan.requirements);
         for (at, (requirement, clauses)) in requirements.enumerate() {
@@ -187,6 +189,7 @@ impl<'a> Attempt<'a> {
                     };
                     self.note_planned(at, &plan.used)?;
                     // What a bulk operation knows of a row it keeps from its beginning on.
+                    // Its turns come later, when the row may have changed: what was bound counts.
                     if plan.is_read() || self.must_read(at)? || self.operation.write.bulk {
                         self.read(at).await?;
                     }
@@ -236,6 +239,7 @@ impl<'a> Attempt<'a> {
     async fn missing(&mut self, bound: &Let, entity: &Entity) -> Result<(), AttemptStop> {
         match bound.optional {
             true => Ok(()),
+            // Through `refused`, so that what would have been said before it is asked for first.
             false => {
                 let order = self.order_if_missing(&bound.name);
                 Err(self.refused(order, not_found(entity)).await)
@@ -259,6 +263,7 @@ impl<'a> Attempt<'a> {
             return self.missing(bound, entity).await;
         };
         let value = row::as_value(row);
+        // Nobody has looked whether it is there, so that the store has to.
         if !touched.is_read() {
             touched.checks.push(RowCheck {
                 order,
@@ -298,11 +303,13 @@ impl<'a> Attempt<'a> {
             None => match primary_key(entity, &known) {
                 Ok(key) => key,
                 // What no key can hold, such as a caller's id that is too long, no row has.
+                // No refusal: whether a row that cannot be there is missed is for who needs it to say.
                 Err(RuntimeError::Request(_)) => None,
                 Err(error) => return Err(error.into()),
             },
         };
         let Some(key) = key else { return Ok(None) };
+        // Each row once, whatever it is named by: two of them would be two actions on one item.
         if let Some(at) = self.rows.iter().position(|touched| touched.key == key) {
             return Ok(Some(at));
         }
@@ -334,6 +341,7 @@ impl<'a> Attempt<'a> {
     /// Reads a row, once, strongly.
     pub async fn read(&mut self, at: usize) -> Result<(), AttemptStop> {
         let touched = self.touched(at)?;
+        // Once: a second reading could differ from the one that decided something.
         if touched.is_read() {
             return Ok(());
         }
@@ -347,11 +355,13 @@ impl<'a> Attempt<'a> {
             None => self.get(touched.key.clone()).await?,
         };
         let model = self.operation.model;
+        // Under this key may stand a row of another entity: it counts as none, and the conditions are on the item.
         let item = item.filter(|item| range_rows::is_row_of(model, entity, item));
         let row = match &item {
             Some(item) => row::decode_live(model, entity, item, self.scope(None))?,
             None => None,
         };
+        // A version that was closed is no row to whoever asks, though it is pinned as it is.
         let row = row.filter(|row| !super::history::is_over(entity, row)).map(Arc::new);
         self.touched_mut(at)?.before = Before::Read { item, row };
         self.bind_names_of(at)
@@ -361,6 +371,7 @@ impl<'a> Attempt<'a> {
         let request = GetRequest {
             table: self.operation.model.table.name.clone(),
             key,
+            // Conditions are made of what is read here; an old copy would fail its own pins again and again.
             consistent: true,
             projection: Default::default(),
         };
@@ -398,6 +409,7 @@ impl<'a> Attempt<'a> {
         most: usize,
         onward: &Onward,
     ) -> Result<FoundRows, AttemptStop> {
+        // Before the page: the filter goes to the store with the names as they are bound, which needs their rows.
         self.look_through_filter(selection).await?;
         let found = self.reading(selection, plan).page(most, onward).await?;
         self.consumed += &found.consumed;
@@ -416,6 +428,7 @@ impl<'a> Attempt<'a> {
         let WholeRows { rows, consumed } = read_on::first_rows(self.reading(selection, plan), most).await?;
         self.consumed += &consumed;
         let mut found = Vec::with_capacity(rows.len());
+        // One after the other, in the order in which they were found: which of two is touched first decides what is said.
         for row in rows {
             found.extend(self.found_row(entity, row, selection).await?);
         }
@@ -455,9 +468,11 @@ impl<'a> Attempt<'a> {
         row: Attributes,
         selection: &'a Selection,
     ) -> Result<Option<usize>, AttemptStop> {
+        // How many there were, so that only a row that this search has touched is forgotten again.
         let known = self.rows.len();
         let at = self.touch(entity, row)?;
         let at = at.ok_or_else(|| internal_mistake("a row was found that has no key"))?;
+        // It was found in an index or a page, which may be old: the table says what it is.
         self.read(at).await?;
         let row = self.touched(at)?.row().map(Arc::clone);
         let meant = match (&row, &selection.filter) {
@@ -472,6 +487,7 @@ impl<'a> Attempt<'a> {
         }
         let mut used = Used::default();
         selection.filter.iter().for_each(|filter| used.extend(filter));
+        // That it was meant is part of what decides, so that the filter's attributes are pinned.
         self.note_used(at, used)?;
         Ok(Some(at))
     }

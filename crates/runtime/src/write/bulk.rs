@@ -25,6 +25,7 @@ use crate::{retry, row};
 pub(super) async fn run_bulk(operation: &WriteOperation<'_>) -> Result<Written, RuntimeError> {
     let mut consumed = Consumed::default();
     if let Some(record) = &operation.record
+        // First: what was answered is answered again, and not done a second time.
         && let Some(written) = record.replayed(operation, &mut consumed).await?
     {
         return Ok(Written { consumed, ..written });
@@ -48,6 +49,7 @@ pub(super) async fn run_bulk(operation: &WriteOperation<'_>) -> Result<Written, 
         });
     }
     let request = super::WriteRequest {
+        // The instant at which it began, also after a restart: turns of one operation must not be of two.
         now: bulk.progress.now,
         // A version is one row's; every turn is about another.
         precondition: super::Precondition::Unsaid,
@@ -93,6 +95,7 @@ impl<'o> Bulk<'o> {
         let mut read_first = HashSet::new();
         let mut tries = 0;
         loop {
+            // Before anything is evaluated: whoever began has decided `allow` and `require` already.
             if let Some(item) = self.stored().await? {
                 let stored = BulkProgress::read(&item)?;
                 (self.progress, self.turn, self.bound) = (stored.progress, stored.turn, stored.bound);
@@ -136,6 +139,7 @@ impl<'o> Bulk<'o> {
         })
         .await?;
         self.consumed += &answer.consumed;
+        // One that no longer counts is that of an operation which was given up.
         Ok(answer.item.filter(|item| !record::has_expired(self.operation, item)))
     }
 
@@ -153,6 +157,7 @@ impl<'o> Bulk<'o> {
         let mut item = self.key.clone();
         item.extend(self.progress.fields(self.turn)?);
         item.extend([record::record_expiry(self.operation)]);
+        // Kept with the progress: later turns know the names as they were when it began.
         item.insert(BOUND.to_owned(), Value::M(bound.clone()));
         if let Some(name) = &self.operation.model.table.type_attribute {
             item.insert(name.clone(), Value::S("$progress".to_owned()));
@@ -160,8 +165,10 @@ impl<'o> Bulk<'o> {
         let put = WriteAction {
             key: self.key.clone(),
             doing: Doing::Put(item),
+            // Of two that begin at once one writes it; the other finds it and goes on there.
             checks: vec![RowCheck::pin(record::absent_or_expired(self.operation))],
         };
+        // A request that was done before must not begin again.
         let unrecorded = self.operation.record.iter().map(|record| record.absent(self.operation));
         attempt.finish(std::iter::once(put).chain(unrecorded).collect()).await?;
         Ok(bound)
@@ -186,6 +193,7 @@ impl<'o> Bulk<'o> {
     async fn steps(&mut self, operation: &WriteOperation<'_>) -> Result<(), RuntimeError> {
         let steps = operation.write.steps.iter().zip(&operation.plan.steps);
         for (at, (step, plan)) in steps.enumerate() {
+            // Steps that were done are passed over, by their number.
             if (at as u64) < self.progress.step {
                 continue;
             }
@@ -196,6 +204,7 @@ impl<'o> Bulk<'o> {
                     let mut attempt = self.attempt_of(operation, &none);
                     let elements = attempt.listed(list).await;
                     self.consumed += &attempt.consumed;
+                    // By place: elements of a list may be equal.
                     let from = usize::try_from(self.progress.element).unwrap_or(usize::MAX);
                     let turns = ended(elements)?.into_iter().skip(from);
                     let turns: Vec<BulkTurn> = turns.map(|(element, _)| BulkTurn::Element(element)).collect();
@@ -238,6 +247,7 @@ impl<'o> Bulk<'o> {
             for row in page.rows {
                 let mark = mark_of(operation, entity, &row);
                 // A row that a page has twice has one turn.
+                // By mark and not by place: a turn that changes its row may move it behind the page.
                 if !self.progress.seen.contains(&mark) && !met.contains(&mark) {
                     turns.push(BulkTurn::Row(row, mark));
                 }
@@ -246,6 +256,7 @@ impl<'o> Bulk<'o> {
             self.turns(operation, step, plan, turns).await?;
             onward = page.onward;
             if let Onward::At(positions) = &onward {
+                // After all turns of the page, which are noted one by one.
                 self.progress.from = Some(positions.clone());
                 // A page may be shorter than the one that an earlier run was in: rows that it has done may lie ahead.
                 self.progress.seen.retain(|mark| !met.contains(mark));
@@ -303,6 +314,7 @@ impl<'o> Bulk<'o> {
             if !join(&mut all, actions, bounds.transaction_items_max.saturating_sub(1)) {
                 break;
             }
+            // In order: a turn that was taken without those before it would leave a gap in the progress.
             next = next.after(Some(turn), true);
             taken += 1;
         }
@@ -313,6 +325,7 @@ impl<'o> Bulk<'o> {
         }
         let sent = match self.moved(&next) {
             Ok(progress) => {
+                // In the same transaction: a turn is done exactly when the progress says so.
                 all.push(progress);
                 send::send_actions(operation, all, false, &mut self.consumed).await
             }
@@ -320,6 +333,7 @@ impl<'o> Bulk<'o> {
         };
         match sent {
             Ok(_) => {
+                // Once for the transaction: it is the number under which the next one must find the row.
                 self.turn += 1;
                 self.progress = next;
                 Ok(taken)
@@ -391,6 +405,7 @@ impl<'o> Bulk<'o> {
         last: bool,
     ) -> Result<bool, AttemptStop> {
         if let Some(turn) = element
+            // Looked at again in its own turn: the row may have changed since the page was read.
             && !bind_turn(attempt, step, turn).await?
         {
             return Ok(false);
@@ -412,6 +427,7 @@ impl<'o> Bulk<'o> {
         fields.push(record::record_expiry(self.operation));
         let is_set = |name: &str| fields.iter().any(|(known, _)| known == name);
         let mut update = Update::new();
+        // What is not set has to go, or the progress would keep the place of a step that is over.
         for name in [FROM, SEEN].into_iter().filter(|name| !is_set(name)) {
             update = update.remove(name);
         }
@@ -421,6 +437,7 @@ impl<'o> Bulk<'o> {
         Ok(WriteAction {
             key: self.key.clone(),
             doing: Doing::Update(update),
+            // Two runs of one operation: the one that is second finds another number, and takes no turn.
             checks: vec![RowCheck::pin(self.is_ours())],
         })
     }
@@ -535,6 +552,7 @@ async fn evaluated<'a>(
     let has_versions = attempt.rows.iter().any(|touched| touched.entity.history.is_some());
     match has_versions {
         true => Ok(None),
+        // Without the progress, which is one for all of them.
         false => attempt.unsent().await.map(Some),
     }
 }
@@ -545,10 +563,12 @@ fn join<'a>(all: &mut Vec<WriteAction<'a>>, actions: Vec<WriteAction<'a>>, items
     let is_check = |action: &WriteAction<'_>| matches!(action.doing, Doing::Check);
     let mut new = Vec::new();
     let mut looked_at = Vec::new();
+    // Nothing is added before all fit, so that a turn is whole or left for the next transaction.
     for action in actions {
         match all.iter().position(|known| known.key == action.key) {
             None => new.push(action),
             Some(at) if is_check(&action) && all.get(at).is_some_and(is_check) => looked_at.push((at, action)),
+            // Two changes of one item have an order that a transaction cannot keep.
             Some(_) => return false,
         }
     }

@@ -124,6 +124,7 @@ impl<'a> Attempt<'a> {
             {
                 return Err(stop);
             }
+            // A row that is not there has no attributes: the condition is decided on that as the store would.
             if self.holds(expr, Some(&row.unwrap_or_default())).await? {
                 return Ok(());
             }
@@ -140,6 +141,7 @@ impl<'a> Attempt<'a> {
                 let refused = rule.refused(self.operation, old.as_ref())?;
                 Err(self.refused(order, refused).await)
             }
+            // What the store cannot decide has to be read, and then all is evaluated anew.
             Lowered::No => Err(AttemptStop::ReadFirst(vec![touched.key.clone()])),
             Lowered::Filter(condition) => {
                 self.touched_mut(at)?.checks.push(RowCheck {
@@ -154,6 +156,7 @@ impl<'a> Attempt<'a> {
 
     /// A refusal that the process found; but what the store would have said first is said first.
     pub async fn refused(&mut self, order: u32, refused: Refused) -> AttemptStop {
+        // Nothing is said: the step is passed over, and what came before it decides later.
         if self.skipping {
             return AttemptStop::Skipped;
         }
@@ -200,6 +203,7 @@ impl<'a> Attempt<'a> {
         }
         let mut failed = Vec::new();
         for mut action in actions {
+            // Only those that come before: what comes after must not speak for it.
             action.checks.retain(|check| wanted(check.order));
             if action.checks.is_empty() {
                 continue;
@@ -291,6 +295,7 @@ impl<'a> Attempt<'a> {
 
     /// Checks what the caller said of a row, now or in its condition. It is about the first row that changes, and no other.
     pub async fn check_version(&mut self, at: usize) -> Result<(), AttemptStop> {
+        // Once: a version is about one row, though several steps may change it.
         if std::mem::replace(&mut self.version_checked, true) {
             return Ok(());
         }
@@ -313,6 +318,7 @@ impl<'a> Attempt<'a> {
         };
         // A row that is not there has no other version: what is missing is said by who needs it.
         if touched.is_read() {
+            // Missing is said by whoever needs the row, before a version is.
             let holds = touched.row().is_none() || wanted.is_some_and(|wanted| wanted.holds_of(touched.item()));
             if holds {
                 return Ok(());

@@ -36,12 +36,14 @@ impl<'a> Attempt<'a> {
             Box::pin(self.read(at)).await?;
         }
         let touched = self.touched(at)?;
+        // A second step on the same row cannot make it anew.
         if touched.change != TouchedChange::Nothing {
             return Err(self.same_item().await);
         }
         if !touched.is_read() {
             let now = self.operation.request.now;
             let condition = absent_now(self.operation.model, entity.expires.is_some(), now);
+            // The store looks, in the condition of the put: a read before it would prove nothing.
             self.add_step_check(step, at, DefaultRefusal::Exists, condition)?;
         } else if touched.row().is_some() {
             let rule = RefusalRule::of(
@@ -51,6 +53,7 @@ impl<'a> Attempt<'a> {
             );
             return Err(self.denied(rule, None).await);
         }
+        // Before the row counts as made: what it excludes is said first.
         self.excluded(step, entity, &row).await?;
         let others = self.beside(step, entity, &row)?;
         self.became(step, at, &row, true);
@@ -91,9 +94,11 @@ impl<'a> Attempt<'a> {
         let mut row = before.clone();
         self.given(step, entity, &before, &mut row).await?;
         if let Some(states) = &entity.states {
+            // Whatever was given: a row begins where its states begin.
             row.insert(states.of.clone(), Value::S(states.start.clone()));
         }
         for attribute in &entity.attributes {
+            // What was given wins over a default, and a copy is made from its source alone.
             if row.contains_key(&attribute.name) || attribute.is.is_some() || attribute.copy.is_some() {
                 continue;
             }
@@ -104,6 +109,7 @@ impl<'a> Attempt<'a> {
             };
             row.extend(made.map(|value| (attribute.name.clone(), value)));
         }
+        // After the defaults, from which they may be computed.
         if let Some(states) = &entity.states {
             for (during, held) in &states.holding {
                 if !during.contains(&states.start) {
@@ -118,6 +124,7 @@ impl<'a> Attempt<'a> {
             }
         }
         self.added(step, entity, &before, &mut row).await?;
+        // After all that its source is named by.
         self.copied(step, entity, &mut row).await?;
         Ok(row::complete_row(entity, row, self.scope(None))?)
     }
@@ -220,10 +227,12 @@ impl<'a> Attempt<'a> {
             let known = self.row_key(source, key, row)?;
             // Where the reference is absent there is nothing to repeat.
             let Some(at) = self.touch(source, known)? else { continue };
+            // One that this write makes itself is not in the table yet.
             if self.touched(at)?.change != TouchedChange::Create {
                 Box::pin(self.read(at)).await?;
             }
             let touched = self.touched_mut(at)?;
+            // Pinned: a copy of a value that changes meanwhile would be wrong from the beginning.
             touched.used.attributes.insert(copy.attribute.clone());
             let found = touched.row_after().map(Arc::clone);
             match found {
@@ -256,6 +265,7 @@ impl<'a> Attempt<'a> {
             let Some(at) = self.touch(other, key)? else { continue };
             let touched = self.touched(at)?;
             let there = match touched.change {
+                // It is gone when the new row is there, for both happen at once.
                 TouchedChange::Delete => continue,
                 TouchedChange::Create | TouchedChange::Update => true,
                 TouchedChange::Nothing => touched.is_read() && touched.row().is_some(),

@@ -80,6 +80,7 @@ impl Engine {
         let Some(row) = self.row_at(entity, key, now).await? else {
             return Ok(None);
         };
+        // The instant may have moved since the deadline was noted, which then has nothing to do with it.
         Ok((instant_in(entity, &row, attribute)? == Some(at)).then_some(row))
     }
 
@@ -94,6 +95,7 @@ impl Engine {
         let request = GetRequest {
             table: model.table.name.clone(),
             key: key.clone(),
+            // What is due is decided by the row as it is: an old copy would be due again.
             consistent: true,
             projection: Default::default(),
         };
@@ -155,6 +157,7 @@ impl Engine {
         let (mut stored, mut attempt) = (0, 1);
         while attempt <= u32::try_from(self.bounds().write_attempts_max).unwrap_or(u32::MAX) {
             match Attempt::new(&operation, &none).store_due(entity, key).await {
+                // Another round, since one lapse may have made another due.
                 Ok(true) if stored < lapses => stored += 1,
                 Ok(_) => return Ok(()),
                 Err(AttemptStop::Failed(error)) => return Err(error),
@@ -184,6 +187,7 @@ impl<'a> Attempt<'a> {
                 let acting = |doing| WriteAction {
                     key: key.clone(),
                     doing,
+                    // On condition of the expiry that was read: a row that was given more time must not end.
                     checks: vec![still_ends(ttl, until)],
                 };
                 // By the store's clock, by which changes are told, it may not have ended yet: so that it has is written in it.
@@ -193,6 +197,7 @@ impl<'a> Attempt<'a> {
                     ))];
                     send::send_actions(self.operation, mark, false, &mut self.consumed).await?;
                 }
+                // After the mark, and not in one transaction with it: a delete carries no image of what was not stored.
                 vec![acting(Doing::Delete)]
             }
             Some(_) => {

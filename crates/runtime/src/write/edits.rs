@@ -77,6 +77,7 @@ impl<'a> Edits<'a> {
 
     /// The row as it becomes. None where a sum leaves the range of numbers.
     pub fn apply(&self, row: &mut Attributes) -> Option<()> {
+        // All edits see the row as it was, so that their order makes no difference where they do not clash.
         for (name, number) in &self.add {
             let before = row.get(*name).and_then(Value::as_number).unwrap_or(Number::from(0));
             row.insert((*name).to_owned(), Value::N(before.checked_add(*number).ok()?));

@@ -65,6 +65,7 @@ impl Environment for Generating<'_> {
         let ExprKind::Call(function, _) = &expr.kind else {
             return None;
         };
+        // An instant before 1970 has no such id; its order is then that of the random part.
         let millis = u64::try_from(self.0.now).unwrap_or(0);
         Some(match function {
             FunctionId::Ulid => Value::S(ulid::Ulid::from_parts(millis, random_u128()?).to_string()),
@@ -91,6 +92,7 @@ fn below(most: u64) -> Option<u64> {
     let fair = u64::MAX - u64::MAX % most;
     loop {
         let number = u64::from_be_bytes(random_bytes()?);
+        // Without this the lower numbers would come more often, by which a code of digits is easier to guess.
         if number < fair {
             return Some(number % most);
         }

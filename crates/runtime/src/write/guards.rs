@@ -33,8 +33,10 @@ pub(super) fn own_row_key(model: &Model, kind: &str, parts: &[&str]) -> Result<I
     let mut text = format!("${kind}");
     for part in parts {
         text.push(delimiter.character());
+        // Each part, so that no value can end it: `a#b` and `a`, `b` would otherwise be one guard.
         text.push_str(&delimiter.escaped_text(part));
     }
+    // Hashed with its length before it, in `texts_hash`: two long values meet only where their hashes do.
     if text.len() > TEXT_BYTES_MAX {
         text = format!("${kind}{delimiter}{}", texts_hash(&[&text]));
     }
@@ -85,6 +87,7 @@ fn delimiter(model: &Model) -> Delimiter {
 pub(super) fn texts_hash(texts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for text in texts {
+        // The length before each text, or `ab`, `c` and `a`, `bc` would be one.
         hash.update((text.len() as u64).to_be_bytes());
         hash.update(text.as_bytes());
     }
@@ -108,6 +111,7 @@ impl Guards {
             owner: guard_owner(model, entity, row),
             ..Guards::default()
         };
+        // A closed version has no unique values: they are free for others.
         if entity.unique.is_empty() || !is_current(entity, row) {
             return Ok(guards);
         }
@@ -144,6 +148,7 @@ impl Guards {
 
     /// The release of a guard.
     pub fn release<'a>(&self, key: &Item) -> WriteAction<'a> {
+        // Only its own: a value that somebody else has claimed since must stay claimed.
         let mine = Condition::equal(Path::attribute(OWNER), Value::S(self.owner.clone()));
         WriteAction {
             key: key.clone(),
@@ -214,6 +219,7 @@ fn identity_of(model: &Model, entity: &Entity, row: &Attributes) -> Vec<String> 
 
 /// Whether a row is the current version of something that is not deleted.
 fn is_current(entity: &Entity, row: &Attributes) -> bool {
+    // Without versions a row is always the current one.
     entity.history.as_ref().is_none_or(|history| {
         let deleted = history
             .tombstone

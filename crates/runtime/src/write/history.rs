@@ -55,6 +55,7 @@ impl<'a> Attempt<'a> {
             return Err(AttemptStop::Failed(RuntimeError::no_key(entity)));
         };
         let mut request = QueryRequest::new(model.table.name.clone(), KeyRange::partition(partition, value));
+        // The last version must be the last: an old copy would have a second one follow the same.
         request.consistent = true;
         request.direction = Direction::Descending;
         let bounds = self.operation.engine.bounds();
@@ -67,12 +68,14 @@ impl<'a> Attempt<'a> {
             .await?;
             self.consumed += &page.consumed;
             for item in page.items {
+                // By what the versions have in common: other rows may lie in the collection.
                 let same = known
                     .iter()
                     .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
                 if !same || !item.contains_key(&history.at) || !range_rows::is_row_of(model, entity, &item) {
                     continue;
                 }
+                // The one that is open is the last, wherever it lies.
                 if !item.contains_key(&history.until) {
                     return Ok(Some(item));
                 }
@@ -124,6 +127,7 @@ impl<'a> Attempt<'a> {
         } else {
             1
         };
+        // Always later than the last, though the clock was set back: two versions of one instant would have one key.
         let at = last.map_or(now, |last| now.max(last.saturating_add(step)));
         let at = closed.map_or(at, |closed| at.max(closed.saturating_add(step)));
         Ok(time::instant_as(at, ty)?)
@@ -184,6 +188,7 @@ impl<'a> Attempt<'a> {
         let same = names
             .filter(|name| !kept(name))
             .all(|name| before.get(name) == after.get(name));
+        // Without this each retry of a client would make a version.
         if same && !history.again {
             // An identical update is no new version; the one there is must still be the last.
             let touched = self.touched_mut(at)?;
@@ -243,6 +248,7 @@ impl<'a> Attempt<'a> {
         // Another step on the same row has said what the next version is: all of it is one version.
         let touched = self.touched_mut(at)?;
         if touched.change == TouchedChange::Update {
+            // What the earlier step put there is part of the version that takes its place.
             touched.others.clear();
         }
         let last = match &touched.before {
@@ -260,6 +266,7 @@ impl<'a> Attempt<'a> {
             actions.push(WriteAction {
                 key: key_in(model, &item),
                 doing: Doing::Put(item),
+                // The key of a version has its instant: one that is there is somebody else's, who was faster.
                 checks: vec![RowCheck::pin(absent_item(model))],
             });
         }
@@ -322,6 +329,7 @@ impl<'a> Attempt<'a> {
             checks,
         };
         let touched = self.touched_mut(at)?;
+        // Here, since an update of a version is no action of its own.
         action.checks.extend(std::mem::take(&mut touched.checks));
         touched.others.push(action);
         Ok(until)

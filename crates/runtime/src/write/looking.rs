@@ -60,6 +60,7 @@ enum WantedRow {
 
 impl Looking<'_, '_> {
     fn want(&self, wanted: WantedRow) -> EvaluateError {
+        // The last one wanted is read: the evaluation is cut off there and begins again.
         self.seen.borrow_mut().wanted = Some(wanted);
         EvaluateError::NeedsStore
     }
@@ -124,6 +125,7 @@ impl Environment for Looking<'_, '_> {
         if let Some(&at) = self.rows_by_name.get(name) {
             let touched = self.rows.get(at).ok_or(EvaluateError::NeedsStore)?;
             let by_key = match look {
+                // A row that `let` names without `?` is there, or nothing is written: its condition says so.
                 Look::Presence => true,
                 Look::Field(field) => touched.known().contains_key(field),
                 Look::Whole => false,
@@ -155,6 +157,7 @@ impl Environment for Looking<'_, '_> {
         let Some((at, touched)) = touched.and_then(|at| Some((at, self.rows.get(at)?))) else {
             return Err(self.want(WantedRow::Key(entity, known)));
         };
+        // For the answer it is gone by then.
         if self.becoming && touched.change == TouchedChange::Delete {
             return missing(look);
         }
@@ -232,6 +235,7 @@ impl<'a> Attempt<'a> {
         becoming: bool,
         compute: impl Fn(&dyn Environment) -> Result<T, EvaluateError>,
     ) -> Result<T, AttemptStop> {
+        // Each round reads one row more, so that this ends.
         for _ in 0..=ROWS_LOOKED_AT_MAX {
             let (computed, seen) = {
                 let names = Looking {
@@ -258,6 +262,7 @@ impl<'a> Attempt<'a> {
                     let at = at.ok_or_else(|| internal_mistake("a row with a key cannot be read"))?;
                     Box::pin(self.read(at)).await?;
                 }
+                // Said in its place in the order, as a missing row of `let` is.
                 (Err(EvaluateError::RowMissing(entity)), _) => {
                     let refused = not_found(self.entity(entity)?);
                     return Err(self.refused(ORDER_MISSING_LAST, refused).await);

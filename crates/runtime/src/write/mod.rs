@@ -186,7 +186,9 @@ impl Engine {
         let (Some(write), Some(plan)) = (write, self.write_plan(name)) else {
             return Err(RuntimeError::Request(format!("there is no write `{name}`")));
         };
+        // Before anything is made of a key: guards of another form would let a value be taken twice.
         self.learn_guard_form().await?;
+        // The order of refusals begins here: what was sent, then what is lacking, then who asks.
         let args = arguments::checked_inputs(self, write, request)?;
         let mut operation = WriteOperation {
             engine: self,
@@ -200,6 +202,7 @@ impl Engine {
         };
         operation.has_key()?;
         operation.takes_precondition()?;
+        // Before the record is looked for: who may not ask is not told whether it was done.
         operation.admit()?;
         operation.record = operation.record_of_request()?;
         match write.bulk {
@@ -308,6 +311,7 @@ impl<'a> WriteOperation<'a> {
             consumed += std::mem::take(&mut attempt.consumed);
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
+                // Not counted as a try: nobody was in the way, and each time one row more is known.
                 Err(AttemptStop::ReadFirst(keys)) => remember_wanted(&mut read_first, keys)?,
                 Err(AttemptStop::Failed(
                     error @ (RuntimeError::VersionMismatch | RuntimeError::VersionRequired | RuntimeError::Several(_)),
@@ -320,10 +324,12 @@ impl<'a> WriteOperation<'a> {
                     return Box::pin(self.refused(refusal, consumed)).await;
                 }
                 Err(AttemptStop::Recorded | AttemptStop::Again | AttemptStop::Skipped) => {
+                    // Every way to fail looks here: it may be this request that was faster, in another sending.
                     if let Some(written) = Box::pin(self.replayed(&mut consumed)).await? {
                         return Ok(Written { consumed, ..written });
                     }
                     tries += 1;
+                    // Bounded: somebody else may be in the way for ever.
                     if tries as usize >= self.engine.bounds().write_attempts_max {
                         return Err(RuntimeError::Conflict);
                     }

@@ -30,6 +30,7 @@ impl<'a> Attempt<'a> {
             Some(from) => self.value(from, own).await?,
             None => None,
         };
+        // `take` replaces: what was not sent is removed. `patch` leaves it.
         for taken in &step.take {
             let value = match (&step.from, &from) {
                 (Some(_), Some(Value::M(fields))) => fields.get(&taken.attribute).cloned(),
@@ -93,8 +94,10 @@ impl<'a> Attempt<'a> {
         for attribute in &entity.attributes {
             if let Some(always) = &attribute.always {
                 let value = self.value_as(always, &attribute.ty, own).await?;
+                // After what the step sets: what is always so cannot be set otherwise.
                 edits.set.insert(&attribute.name, value);
             } else if attribute.ty == Type::Version {
+                // In every write of the row, since one condition on it stands for all others.
                 edits.add.insert(&attribute.name, Number::from(1));
             }
         }
@@ -179,6 +182,7 @@ impl<'a> Attempt<'a> {
         for (during, held) in &states.holding {
             let (was, is) = (during.contains(&current), during.iter().any(|state| state == to));
             for (name, expr) in held {
+                // What the step itself says wins over what the state would give.
                 let Some(attribute) = entity.attribute(name).filter(|_| !edits.sets(name)) else {
                     continue;
                 };

@@ -90,12 +90,14 @@ impl<'a> RequestRecord<'a> {
     }
 
     pub fn new(operation: &WriteOperation<'a>, key: String) -> Result<Self, RuntimeError> {
+        // Bounded, for it stands in a key of the table.
         if key.is_empty() || key.chars().count() > IDEMPOTENCY_KEY_CHARS_MAX {
             return Err(RuntimeError::Request(format!(
                 "an idempotency key has 1 to {IDEMPOTENCY_KEY_CHARS_MAX} characters"
             )));
         }
         let model = operation.model;
+        // Of everything that was sent: the same key with another request is refused, and not answered with the first.
         let hash = request_hash(operation);
         let words = Attributes::from([
             (Word::RequestKey.as_str().to_owned(), Value::S(key.clone())),
@@ -147,9 +149,11 @@ impl<'a> RequestRecord<'a> {
         };
         let hash = self.words.get(Word::RequestHash.as_str());
         let recorded = self.value(&item, Word::RequestHash);
+        // A record that an entity shapes may not keep the hash, and then the key alone decides.
         if recorded.is_some() && recorded != hash {
             return Err(RuntimeError::IdempotencyKeyReused);
         }
+        // Callers without an id cannot be told apart: one must not be given the answer of another.
         if !self.is_of_somebody {
             return Err(RuntimeError::AlreadyDone);
         }
@@ -203,6 +207,7 @@ impl<'a> RequestRecord<'a> {
         let mut words = self.words.clone();
         let status = Value::N(Number::from(i64::from(written.status)));
         words.insert(Word::ResponseStatus.as_str().to_owned(), status);
+        // Not kept where it could be given to somebody else.
         if let Some(value) = written.value.as_ref().filter(|_| self.is_of_somebody) {
             words.insert(Word::ResponseBody.as_str().to_owned(), value.clone());
         }
@@ -237,6 +242,7 @@ impl<'a> RequestRecord<'a> {
             key: self.key.clone(),
             doing: Doing::Check,
             checks: vec![RowCheck {
+                // Before everything else: that it was done already is no refusal.
                 order: 0,
                 condition: absent_or_expired(operation),
                 denial: Denial::Recorded,

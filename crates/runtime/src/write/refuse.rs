@@ -94,6 +94,7 @@ impl<'a> RefusalRule<'a> {
         let nothing = Attributes::new();
         if let (Some(entity), Some(item)) = (self.entity, old) {
             let scope = operation.scope(&nothing);
+            // A row whose time has come is not there, so that nothing of it is shown.
             own = row::decode_live(operation.model, entity, item, scope)?.unwrap_or_default();
             if let Some(name) = &self.row {
                 bound.insert(name.clone(), row::as_value(&own));
@@ -139,9 +140,11 @@ pub(super) fn refusal_reason<'c, 'a: 'c>(
 ) -> AttemptStop {
     let mut first: Option<FailedCheck<'c, 'a>> = None;
     for check in failed {
+        // Whatever else failed: what was decided on an old value must be decided again.
         if matches!(check.denial, Denial::Changed) {
             return AttemptStop::Again;
         }
+        // Strictly, so that of equal ones the first that was checked speaks.
         if first.is_none_or(|known| check.order < known.order) {
             first = Some(check);
         }

@@ -24,6 +24,7 @@ pub(super) async fn send_actions(
     consumed: &mut Consumed,
 ) -> Result<Option<Item>, AttemptStop> {
     let most = operation.engine.bounds().transaction_items_max;
+    // Before anything is sent: in parts it would not be one operation.
     if actions.len() > most {
         let message = format!(
             "`{}` would change {} rows at once, of at most {most}",
@@ -39,6 +40,7 @@ pub(super) async fn send_actions(
     };
     let several = actions.len() > 1;
     let actions = actions.into_iter().map(|action| requiring(action, several));
+    // A check of nothing is no action, and DynamoDB refuses one.
     let actions = actions.filter(|action| !matches!(action.doing, Doing::Check) || !action.checks.is_empty());
     let mut requests = actions.map(|action| request_of(table, action, returns));
     let mut first = None;
@@ -54,6 +56,7 @@ pub(super) async fn send_actions(
     }
     let request = Arc::new(TransactWriteRequest {
         actions,
+        // One for all sendings of these bytes: by it the store knows them again.
         token: Some(token()?),
     });
     transaction(operation, &request, &checks, consumed).await.map(|()| None)
@@ -106,6 +109,7 @@ impl<'a> SentChecks<'a> {
         for check in checks {
             // What the first one joins already, others are joined to.
             let own = match &condition {
+                // How many parts are this check's own, to find them again in the joined condition.
                 None => joined(&check.condition).len(),
                 Some(_) => 1,
             };
@@ -126,6 +130,7 @@ impl<'a> SentChecks<'a> {
     ) -> impl Iterator<Item = FailedCheck<'c, 'a>> {
         let mut left = condition.map(joined).unwrap_or_default();
         let failed = move |(order, denial, own): &'c (u32, Denial<'a>, usize)| {
+            // In the order in which they were joined.
             let (own, others) = left.split_at_checked(*own).unwrap_or((left, &[]));
             left = others;
             let holds = own.iter().all(|condition| condition.holds_of(old));
@@ -208,6 +213,7 @@ async fn transaction(
             }
             Err(error) => error,
         };
+        // It stays unknown: a later refusal may be about what the first sending did.
         unknown |= error.is_unavailable();
         // The token makes it safe to send the same bytes again when nobody knows whether they arrived. Then a conflict may
         // be with the first sending itself: evaluated anew, with new ids and another token, the operation could happen twice.
@@ -217,6 +223,7 @@ async fn transaction(
             continue;
         }
         return Err(match error.kind() {
+            // Tried as often as may be, and nobody knows: not evaluated anew, which could do it twice.
             _ if unknown && same_again && !error.is_unavailable() => AttemptStop::Failed(unknown_outcome().into()),
             ErrorKind::Cancelled(reasons) => cancelled(operation, (request, checks), reasons, &error),
             ErrorKind::Conflict => AttemptStop::Again,
@@ -231,6 +238,7 @@ fn is_throttled(error: &StoreError) -> bool {
             reasons.iter().any(|reason| matches!(reason, Cancellation::Throttled))
                 && reasons
                     .iter()
+                    // Only where nothing else is said: a condition that failed is an answer, whatever else was throttled.
                     .all(|reason| matches!(reason, Cancellation::Throttled | Cancellation::Nothing))
         }
         _ => false,
@@ -254,6 +262,7 @@ fn cancelled(
             _ => return failed_for_good(error.clone()),
         }
     }
+    // A failed condition speaks before conflicts: it is about what is there.
     match failed.is_empty() {
         true if others => AttemptStop::Again,
         true => failed_for_good(error.clone()),
@@ -280,6 +289,7 @@ async fn single(
         };
         let again = (attempt as usize) < operation.engine.bounds().call_attempts_max;
         match error.kind() {
+            // The item is as this request makes it: the first sending arrived.
             ErrorKind::ConditionFailed { old } if unknown && is_done(request, old.as_ref()) => return Ok(old.clone()),
             // Refused, or done and changed by others since.
             ErrorKind::ConditionFailed { .. } if unknown => return Err(AttemptStop::Failed(unknown_outcome().into())),
@@ -292,6 +302,7 @@ async fn single(
             _ if error.is_throttled() && again => {}
             // What adds must not be sent twice when nobody knows whether it arrived.
             _ if error.is_unavailable() && again && !adds(request) => unknown = true,
+            // It was refused for good, but nobody knows of which sending.
             _ if unknown && !error.is_unavailable() => return Err(AttemptStop::Failed(unknown_outcome().into())),
             _ => return Err(failed_for_good(error)),
         }
@@ -354,6 +365,7 @@ fn adds(request: &SingleWrite) -> bool {
 fn is_done(request: &SingleWrite, old: Option<&Item>) -> bool {
     match (request, old) {
         (SingleWrite::Put(put), Some(old)) => put.item == *old,
+        // Nothing is there, which is what was wanted; whoever did it.
         (SingleWrite::Delete(_), None) => true,
         (SingleWrite::Update(request), Some(old)) => is_updated(&request.update, old),
         _ => false,
@@ -365,6 +377,7 @@ fn is_updated(update: &Update, item: &Item) -> bool {
         SetValue::Operand(SetOperand::Value(value)) => item.get(path.name()) == Some(value),
         _ => false,
     });
+    // An update that only removes says nothing by what is missing.
     set && !update.set.is_empty() && update.remove.iter().all(|path| !item.contains_key(path.name()))
 }
 

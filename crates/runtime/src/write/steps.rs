@@ -35,6 +35,7 @@ impl<'a> Attempt<'a> {
                         self.bind_element(name, element);
                         self.turn(step, plan).await?;
                     }
+                    // The name of a loop ends with it: a later step must not see its last element.
                     self.bound.remove(name);
                     self.names.remove(name);
                 }
@@ -119,6 +120,7 @@ impl<'a> Attempt<'a> {
         {
             return Ok(());
         }
+        // Also for steps that are passed over later: their place in the order of refusals stays theirs.
         self.step += 1;
         if step.or_skip && !matches!(step.kind, StepKind::Group(_) | StepKind::Call { .. }) {
             return Box::pin(self.unless_refused(step, plan)).await;
@@ -128,6 +130,7 @@ impl<'a> Attempt<'a> {
 
     /// Takes a step, or passes over it: then nothing of it stays.
     async fn unless_refused(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), AttemptStop> {
+        // All that a step may change: what it did is taken back as a whole.
         let (rows, bound, names) = (self.rows.clone(), self.bound.clone(), self.names.clone());
         let first = self.first;
         self.skipping = true;
@@ -136,6 +139,7 @@ impl<'a> Attempt<'a> {
         let order = self.order();
         let skipped = match taken {
             Ok(()) => {
+                // Asked of the store now: whether it can be done decides what the later steps see.
                 let failed = self.failing(|known| known == order || known == order - 1).await?;
                 self.passed_over
                     .extend(failed.iter().filter_map(|(action, _)| still_failing(action)));
@@ -170,6 +174,7 @@ impl<'a> Attempt<'a> {
                     read_meanwhile.push(at);
                 }
                 touched.before = read.before;
+                // It decided that the step is passed over, so that all of it must still be so.
                 touched.used.whole = true;
             }
         }
@@ -224,10 +229,12 @@ impl<'a> Attempt<'a> {
             };
             given.extend(value.map(|value| (param.name.clone(), value)));
         }
+        // A named step sees its own arguments alone, and the caller's again afterwards.
         let outer = std::mem::replace(&mut self.args, Cow::Owned(given));
         self.calls += 1;
         let done = self.inner_steps(&named.steps, &plan.inner).await;
         self.calls -= 1;
+        // Also where it failed: `else: skip` may go on from here.
         self.args = outer;
         done
     }
@@ -253,6 +260,8 @@ impl<'a> Attempt<'a> {
         };
         let Some(at) = at else { return Ok(None) };
         self.note_planned(at, &plan.own.used)?;
+        // The plan says whether what the row was is needed; versions, and what an earlier attempt asked for, are read in any
+        // case.
         if read || plan.own.is_read() || self.must_read(at)? {
             Box::pin(self.read(at)).await?;
         }
@@ -337,11 +346,13 @@ impl<'a> Attempt<'a> {
     /// Two steps that do not fit together on one row: what was said before speaks first, and `else: skip` does not mean this.
     pub async fn same_item(&mut self) -> AttemptStop {
         let order = self.order();
+        // It is a mistake of the model and not a refusal to pass over.
         self.skipping = false;
         self.refused(order, Refused::new("same_item", 409)).await
     }
 
     pub fn order(&self) -> u32 {
+        // Two places for each step: that its row is missing, and all the rest.
         ORDER_STEP + 2 * self.step + 1
     }
 

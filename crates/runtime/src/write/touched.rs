@@ -137,6 +137,7 @@ pub(super) enum Doing {
 
 impl<'a> Touched<'a> {
     pub fn new(entity: &'a Entity, key: Item, named: Arc<Attributes>) -> Self {
+        // What a key folds is not what the row has: somebody else may have spelled it.
         let is_told = |name: &str| !entity.is_key_attribute(name) || entity.key_tells(name);
         let told = |named: &Attributes| {
             let told = named.iter().filter(|(name, _)| is_told(name));
@@ -224,6 +225,7 @@ impl<'a> Touched<'a> {
             return Vec::new();
         };
         let Some(item) = item else {
+            // It was not there, which is as much a reason as what is there.
             return vec![RowCheck::pin(absent_item(model))];
         };
         if row.is_none() {
@@ -243,6 +245,7 @@ impl<'a> Touched<'a> {
         }
         // A row that ends meanwhile is not there any more, whatever else was looked at.
         if let (Some(ttl), Some(_)) = (&model.table.ttl, &self.entity.expires) {
+            // Also where it has none: a row that is given an end meanwhile may be over.
             pins.push(RowCheck::pin(same(item, ttl)));
         }
         let looked_at = |name: &str| {
@@ -307,6 +310,7 @@ pub(super) fn absent_item(model: &Model) -> Condition {
 pub(super) fn present_now(model: &Model, entity: &Entity, now: i64) -> Condition {
     match ttl_of(model, entity) {
         Some(ttl) => {
+            // As readers see it: a row has ended when the second that it names begins.
             let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, seconds(now));
             present_item(model).and(Condition::not_exists(Path::attribute(ttl)).or(later))
         }
@@ -318,6 +322,7 @@ pub(super) fn present_now(model: &Model, entity: &Entity, now: i64) -> Condition
 pub(crate) fn absent_now(model: &Model, expires: bool, now: i64) -> Condition {
     match model.table.ttl.as_ref().filter(|_| expires) {
         Some(ttl) => {
+            // The other half of `present_now`: of any instant exactly one of them holds.
             let over = Condition::compare(Path::attribute(ttl), Comparison::LessOrEqual, seconds(now));
             absent_item(model).or(over)
         }

@@ -35,6 +35,7 @@ mod tag {
 
 /// An item as bytes.
 pub(crate) fn encode_item(item: &Item) -> Vec<u8> {
+    // Counted when it is written: whoever reads is charged by it, and need not decode for that.
     let size = item_size_bytes(item);
     let mut out = begin(size);
     for (name, value) in item {
@@ -100,12 +101,14 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
 fn put_nested(out: &mut Vec<u8>, tag: u8, put: impl FnOnce(&mut Vec<u8>)) {
     let mut inside = Vec::new();
     put(&mut inside);
+    // The length is known only now; a reader passes over the value by it.
     out.push(tag);
     put_bytes(out, &inside);
 }
 
 /// A number is how long it is, the power of ten, and the digits: small ones take four bytes with their tag.
 fn put_number(out: &mut Vec<u8>, number: Number) {
+    // One way for each number, so that equal items are equal bytes: whether anything changed is told by comparing them.
     let (digits, power) = number.to_parts();
     let mut inside = Vec::with_capacity(8);
     put_varint(&mut inside, zigzag(i128::from(power)));

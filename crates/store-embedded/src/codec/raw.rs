@@ -68,6 +68,7 @@ impl<'a> RawItem<'a> {
         let mut reader = Reader::new(bytes);
         match reader.read_byte()? {
             VERSION => {}
+            // Refused and not guessed: what cannot be read must not look like an item without attributes.
             _ => return Err(damaged_data("an item of another version")),
         }
         Ok(Self {
@@ -89,6 +90,7 @@ impl<'a> RawItem<'a> {
             }
             let attribute = attribute(&mut reader);
             if attribute.is_err() {
+                // After damage nothing more comes, or this would go round without an end.
                 reader = Reader::new(&[]);
             }
             Some(attribute)
@@ -105,6 +107,7 @@ impl<'a> RawItem<'a> {
             match first.cmp(&wanted_first).then_with(|| name.cmp(wanted.as_bytes())) {
                 Ordering::Less => {}
                 Ordering::Equal => return Ok(Some(value)),
+                // Names are in their order, so that what is not here by now is not there.
                 Ordering::Greater => break,
             }
         }
@@ -141,6 +144,7 @@ impl<'a> RawItem<'a> {
             // Whether a name that nobody wants is a text is not looked at.
             let (name, first) = reader.bytes_and_first()?;
             let value = raw_value(&mut reader)?;
+            // A name may be asked for several times, by paths that lead into one attribute.
             while let Some((next, next_first)) = wanted {
                 match next_first.cmp(&first).then_with(|| next.as_bytes().cmp(name)) {
                     Ordering::Less => {}
@@ -166,6 +170,7 @@ impl<'a> RawItem<'a> {
         while !reader.is_empty() {
             let (name, first) = reader.bytes_and_first()?;
             let value = raw_value(&mut reader)?;
+            // Looked at on every attribute that is passed, since what tells may stand before or after those that are wanted.
             if !test.admits((name, first), value)? {
                 return Ok(None);
             }
@@ -190,6 +195,7 @@ impl<'a> RawItem<'a> {
             if is_kept(name) {
                 size += name.len() + value.size_bytes()?;
                 put_bytes(&mut kept, name.as_bytes());
+                // As it was written, so that an entry is equal bytes for an equal item.
                 kept.extend_from_slice(value.whole);
             }
         }
@@ -207,6 +213,7 @@ fn raw_value<'a>(reader: &mut Reader<'a>) -> Result<RawValue<'a>> {
     let before = reader.rest_bytes();
     let tag = reader.read_byte()?;
     let payload = match tag {
+        // They have no length, so that nothing follows.
         tag::NULL | tag::FALSE | tag::TRUE => &[],
         tag::STRING..=tag::BINARY_SET => reader.bytes()?,
         _ => return Err(damaged_data("a value of another kind")),
@@ -242,6 +249,7 @@ impl<'a> RawValue<'a> {
     }
 
     fn decode_within(self, levels: usize) -> Result<Value> {
+        // Also of what is in the file: damage must not end the process.
         if levels > NESTING_LEVELS_MAX {
             return Err(damaged_data("a value that nests too deep"));
         }

@@ -58,6 +58,7 @@ impl<'a> Reader<'a> {
         loop {
             let byte = self.read_byte()?;
             let bits = u128::from(byte & 0x7f);
+            // Bits that would be shifted out are damage: another number must not come of it.
             if shift >= 128 || (bits << shift) >> shift != bits {
                 return Err(damaged_data("a number"));
             }

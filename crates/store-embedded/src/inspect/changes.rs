@@ -96,6 +96,7 @@ fn inspect_order(snapshot: &Snapshot, table: &Table, found: &mut Inspection) {
     let mut followed: HashMap<u64, Was> = HashMap::new();
     let span = stream::stream_span(table);
     let changes = snapshot
+        // From what an item is now: how it was before its oldest change nobody knows.
         .range(span.bounds(), Direction::Backward)
         .map_while(std::result::Result::ok);
     for (key, value) in changes {
@@ -110,6 +111,7 @@ fn inspect_order(snapshot: &Snapshot, table: &Table, found: &mut Inspection) {
         let shown = || Some(shown_key(table, &change.key));
         let later = match followed.get(&hash) {
             Some(later) => *later,
+            // Memory has to stay bounded whatever the folder holds, so that the changes of others are only read.
             None if followed.len() >= FOLLOWED_ITEMS_MAX => continue,
             None => match found.note_unreadable(Some(table), shown(), item_now(snapshot, &item_key)) {
                 Some(now) => now,
@@ -124,6 +126,7 @@ fn inspect_order(snapshot: &Snapshot, table: &Table, found: &mut Inspection) {
             );
             found.add_flaw(FlawKind::ChangeOrder, Some(table), shown(), what);
         }
+        // What it was before this change is what the one before must have left.
         followed.insert(hash, before);
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn inspect_items(snapshot: &Snapshot, table: &Table, size: &mut Table
                 found.add_flaw(FlawKind::ItemSize, Some(table), shown(), what);
             }
             bytes += stated as u64;
+            // Looked at first: an item under a wrong key has entries that are wrong too, which would be said again and again.
             if table.item_key(&item) != *key {
                 found.add_flaw(
                     FlawKind::ItemMisplaced,
@@ -103,6 +104,7 @@ fn inspect_item(
         }
     }
     let expires = found.note_unreadable(Some(table), shown(), expiry::expires_at(table, Some(bytes)));
+    // While times are entered some are missing, which is no flaw.
     if let Some(Some(at)) = expires.filter(|_| !table.expiry_is_building) {
         let kept = snapshot.value(&layout::expiry_key(table.number, at, key));
         if let Some(None) = found.note_unreadable(Some(table), shown(), kept) {
@@ -130,6 +132,7 @@ impl Collection {
             .iter()
             .filter_map(|attribute| item.get(&attribute.name));
         layout::put_partition(&mut key, values);
+        // Items of one collection lie together, so that a new key is the end of the one before.
         if key != self.key {
             self.compare(snapshot, table, found);
             self.key = key;
@@ -191,6 +194,7 @@ pub(super) fn inspect_entries(
             let index = table.indexes.iter().find(|index| Some(index.number) == number);
             let is_going = |task: &Task| matches!(task, Task::RemoveIndex { number: of, index } if *of == table.number && Some(*index) == number);
             let Some(index) = index else {
+                // Entries of an index that is being removed go in steps.
                 if !begun.iter().any(is_going) {
                     let key = Some(shown_bytes(layout::within_table(&key)));
                     found.add_flaw(

@@ -25,6 +25,7 @@ pub(super) fn inspect_leftovers(snapshot: &Snapshot, tables: &[Table], begun: &[
         tables.iter().any(|table| Some(table.number) == number)
             || begun
                 .iter()
+                // Rows of a table that is being removed belong to nobody any more, and go.
                 .any(|task| matches!(task, Task::RemoveTable { number: of } if Some(*of) == number))
     };
     let of_tables = |area: u8| TABLE_AREAS.iter().any(|known| *known as u8 == area);
@@ -55,6 +56,7 @@ pub(super) fn inspect_leftovers(snapshot: &Snapshot, tables: &[Table], begun: &[
             let what = "rows of the key space belong to no table that is there";
             found.add_flaw(FlawKind::Leftover, None, Some(shown_bytes(&key)), what);
         }
+        // On to the next table or area, and not row by row: a folder may have millions of them.
         match after_prefix(prefix.to_vec()) {
             Some(after) if !prefix.is_empty() => from = after,
             _ => return,

@@ -39,6 +39,7 @@ fn ambiguity_by(templates: &[Template], effort: &Effort) -> Verdict {
     }
     let (mut system, left, right) = EquationSystem::new(templates, templates, effort);
     if system.simplify_equations().is_err() {
+        // Work that was cut short proves nothing.
         return Verdict::never_unless_cut(effort);
     }
     let mut undecided = false;
@@ -48,6 +49,7 @@ fn ambiguity_by(templates: &[Template], effort: &Effort) -> Verdict {
                 let words = completed(&system, &left, one).zip(completed(&system, &right, two));
                 let witness = words.and_then(|(one, two)| {
                     let (one, two) = ((templates, &left, &one), (templates, &right, &two));
+                    // Found is only what really makes the same keys: a wrong witness would refuse a model that is right.
                     verified_witness(one, two).filter(|_| part_texts(one) != part_texts(two))
                 });
                 return witness.map_or(Verdict::Undecided, Verdict::Found);
@@ -116,6 +118,7 @@ fn divergent_by_trying(system: &EquationSystem<'_>, equations: &[Equation<'_>]) 
             }
         }
     }
+    // Only where every word was tried.
     if complete {
         SearchOutcome::Never
     } else {

@@ -83,6 +83,7 @@ pub fn collision_within(left: &[Template], right: &[Template], effort: &Effort) 
 }
 
 fn collision_by(left: &[Template], right: &[Template], effort: &Effort) -> Verdict {
+    // Before any work: most templates are told apart by how they begin or end.
     if left.len() != right.len() || left.iter().zip(right).any(|(left, right)| differ_at_sight(left, right)) {
         return Verdict::Never;
     }
@@ -95,6 +96,7 @@ fn collision_by(left: &[Template], right: &[Template], effort: &Effort) -> Verdi
         SearchOutcome::Never => Verdict::never_unless_cut(effort),
         SearchOutcome::Undecided => Verdict::Undecided,
         SearchOutcome::Found(words) => {
+            // As for ambiguity: what the solver found is made into keys and compared.
             let verified = verified_witness((left, &left_unknowns, &words), (right, &right_unknowns, &words));
             verified.map_or(Verdict::Undecided, Verdict::Found)
         }

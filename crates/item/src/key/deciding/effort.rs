@@ -40,6 +40,7 @@ impl Effort {
             }
             None => {
                 self.left.set(0);
+                // It stays so: whoever asks later must know that something was left out.
                 self.given_up.set(true);
                 false
             }
@@ -64,6 +65,7 @@ impl Effort {
     /// Runs something with at most so many steps, which are taken from here.
     pub(crate) fn share_steps<T>(&self, steps_max: u64, work: impl FnOnce(&Effort) -> T) -> T {
         let given = self.left.get().min(steps_max);
+        // A share of its own, so that one hard decision does not take the steps of all others.
         let own = Self::new(given);
         let done = work(&own);
         let taken = given.saturating_sub(own.left.get());

@@ -34,6 +34,7 @@ pub(crate) fn equation_groups<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equatio
             .map(|occurrence| occurrence.unknown)
             .collect();
         let mut members = vec![equation.clone()];
+        // Whatever shares an unknown with it joins: only groups that share none are independent.
         components.retain_mut(|(others, equations)| {
             let apart = others.is_disjoint(&unknowns);
             if !apart {
@@ -116,6 +117,7 @@ fn solve_within(
     budget: &mut Budget,
 ) -> SearchOutcome<Words> {
     if system.simplify_equations().is_err() {
+        // A contradiction is final whatever else there is.
         return SearchOutcome::Never;
     }
     let mut words = Words::new();
@@ -124,6 +126,7 @@ fn solve_within(
         match solve_component(&system, &component, budget) {
             SearchOutcome::Found(found) => words.extend(found),
             SearchOutcome::Never => return SearchOutcome::Never,
+            // Goes on: another group may have no solution, and then there is none at all.
             SearchOutcome::Undecided => undecided = true,
         }
     }

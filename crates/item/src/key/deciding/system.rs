@@ -123,6 +123,7 @@ impl<'a> EquationSystem<'a> {
     pub(crate) fn simplify_equations(&mut self) -> Result<(), Contradiction> {
         while let Some(equation) = self.pending.pop() {
             if !self.effort.take_steps(1 + equation.left.len() + equation.right.len()) {
+                // The rest is left as it is: the caller sees by the effort that it was cut.
                 break;
             }
             let mut equation = self.substituted(equation);
@@ -209,6 +210,7 @@ impl<'a> EquationSystem<'a> {
                     KeyPiece::Unknown(occurrence) => {
                         let unknown = self.root_of(occurrence.unknown);
                         let word = self.sources.get(unknown).and_then(WordSet::only_word);
+                        // One word is a text, with which other equations become simpler.
                         match word.and_then(|word| occurrence.encoding.encode_word(word)) {
                             Some(text) => push_text(&mut pieces, text),
                             None => pieces.push_back(KeyPiece::Unknown(UnknownOccurrence { unknown, ..occurrence })),
@@ -254,6 +256,7 @@ impl<'a> EquationSystem<'a> {
                 let (left, right) = (left_rest, right_rest);
                 Ok(Cut::Segment(segment, Equation { left, right }))
             }
+            // One has a delimiter where the other cannot have any.
             (SideHead::Ended(..), SideHead::Last) | (SideHead::Last, SideHead::Ended(..)) => Err(Contradiction),
             _ => Ok(Cut::Whole(equation)),
         }
@@ -281,6 +284,7 @@ impl<'a> EquationSystem<'a> {
             (Some(text), _, _, Some(occurrence)) | (_, Some(text), Some(occurrence), _) => {
                 self.bind(&occurrence, &text)
             }
+            // Equal texts are equal words only under the same encoding.
             (_, _, Some(left), Some(right)) if left.encoding == right.encoding => {
                 self.unite(left.unknown, right.unknown)
             }
@@ -298,6 +302,7 @@ impl<'a> EquationSystem<'a> {
             .filter(|word| self.word_source(occurrence.unknown).contains(word));
         let word = word.ok_or(Contradiction)?;
         self.set_source(occurrence.unknown, WordSet::Words(vec![word]));
+        // All anew: what is known of an unknown may settle others.
         self.pending.append(&mut self.equations);
         Ok(())
     }

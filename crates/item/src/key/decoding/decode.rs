@@ -41,11 +41,13 @@ impl Template {
         }
         // A repeated variable may rule out all but one of several ways to cut the text.
         let ways = split_text(&self.part_languages(), text, WAYS_MAX);
+        // Where there are more ways than were looked at, another reading may be among them.
         let complete = ways.len() < WAYS_MAX;
         let mut readings: Vec<_> = ways.iter().filter_map(|pieces| self.values(pieces)).collect();
         readings.dedup();
         match readings.pop() {
             None if complete => Err(self.mismatch(key)),
+            // One reading and no other: of two nobody can say which value was meant.
             Some(reading) if complete && readings.is_empty() => Ok(reading),
             _ => Err(DecodeError::Ambiguous {
                 template: self.to_string(),
@@ -94,6 +96,7 @@ impl Template {
             (Some(chars), ..) => Some(Border::Chars(chars)),
             (_, _, None) => Some(Border::End),
             (_, Part::Variable(variable), Some(Part::Text(next)))
+                // Only where no value has the delimiter in it: then the first one is the border.
                 if next.starts_with(self.delimiter().character()) && variable.escapes_delimiter() =>
             {
                 Some(Border::Delimiter)
@@ -122,6 +125,7 @@ impl Template {
                 .filter(|word| variable.domain.contains_word(word))?;
             let value = variable.domain.value(&word)?;
             match values.iter().find(|(name, _)| *name == variable.name) {
+                // A variable that stands twice has one value.
                 Some((_, earlier)) if *earlier != value => return None,
                 Some(_) => {}
                 None => values.push((variable.name.clone(), value)),
@@ -130,6 +134,7 @@ impl Template {
         let consistent = lossy.iter().all(|reading| {
             let value = values.iter().find(|(name, _)| *name == reading.variable.name);
             match value.and_then(|(_, value)| reading.variable.domain.word(value)) {
+                // A lossy part is no source of the value, but it must fit it.
                 Some(word) => reading.agrees(&word),
                 None => reading.has_word(&lossy),
             }

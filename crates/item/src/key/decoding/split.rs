@@ -48,6 +48,7 @@ impl<'t> Cutter<'_, 't> {
             pieces.pop();
         }
         if self.found.len() == found_before {
+            // Only where nothing was found: a place from which the text can be cut is no dead end.
             self.dead.insert(place);
         }
     }

@@ -56,6 +56,7 @@ impl Part {
                         .checked_mul(weights.max(language.automaton.alphabet()))
                 });
                 let by_path = longest_path(&language.automaton, |class| weights.max(class));
+                // The smaller of two bounds, each of which holds by itself.
                 by_length.into_iter().chain(by_path).min()
             }
             Self::Anything => None,
@@ -173,6 +174,7 @@ fn longest_path(automaton: &Automaton, weight: impl Fn(&Class) -> usize) -> Opti
             }
         }
     }
+    // A circle has no longest path.
     (ordered == heaviest.len()).then(|| heaviest.into_iter().max().unwrap_or(0))
 }
 

@@ -141,6 +141,7 @@ impl CharacterMap {
             None => unescaped,
         };
         // Raw delimiters, escapes of ordinary characters and the like do not come back the same.
+        // A key is read only in the spelling in which it is written: otherwise one row would have two keys.
         (self.encode_word(&word) == text).then_some(word)
     }
 
@@ -170,6 +171,7 @@ impl CharacterMap {
             Escaping::Delimiter(delimiter) if character == delimiter.character() || character == delimiter.escape() => {
                 push_escape(character, delimiter, text);
             }
+            // Everything up to the escape, so that what is escaped sorts as it did.
             Escaping::Ordered(delimiter) if character <= delimiter.escape() => {
                 push_escape(character, delimiter, text);
             }

@@ -24,6 +24,7 @@ impl Delimiter {
 
     /// The character that begins an escape.
     pub fn escape(self) -> char {
+        // The next character, so that an escaped delimiter sorts right behind it.
         char::from(self.0 + 1)
     }
 

@@ -81,6 +81,7 @@ impl Variable {
             // Binary values have no text.
             (Domain::Binary { .. }, _) => None,
             // Text is its own word.
+            // Checked as it is encoded: a value that the domain does not have could make the key of another row.
             (domain, Value::S(word)) if domain.is_text() => domain.contains_word(word).then(|| encoded(word)).flatten(),
             (domain, value) => domain.word(value).and_then(|word| encoded(&word)),
         };

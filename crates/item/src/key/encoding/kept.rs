@@ -9,6 +9,7 @@ const DIGITS: u32 = 38;
 /// is one, nor one whose limits say its decimals or begin at zero.
 pub fn kept_number(hash: u128) -> Option<Number> {
     let least = 10_u128.pow(DIGITS - 1);
+    // All its digits are set, so that the number has this length whatever the hash is.
     let digits = least + hash % (9 * least);
     format!("-{digits}E-130").parse().ok()
 }

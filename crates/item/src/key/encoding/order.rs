@@ -105,6 +105,7 @@ fn texts_sort(source: &WordSet<'_>, map: &CharacterMap, followers: &PartFollower
     });
     let continuation = alphabet.without(&moved).first().into_iter().chain(beginnings).min();
     match (followers.first.last(), continuation) {
+        // What ends must come before what goes on, as a shorter text comes before a longer one.
         (Some(follower), Some(continuation)) => follower < continuation,
         _ => true,
     }

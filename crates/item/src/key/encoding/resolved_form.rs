@@ -124,6 +124,7 @@ impl Encoding {
             Self::Map(_) | Self::Truncated { .. } => None,
             Self::Padded { descending, .. } => {
                 let number: Number = complement_if(*descending, text.to_owned()).parse().ok()?;
+                // Back again to the same text: `007` is no key that is written here.
                 Some(number.to_string()).filter(|word| self.encode_word(word).as_deref() == Some(text))
             }
             Self::Plain => Some(text.to_owned()),
@@ -264,6 +265,7 @@ const DESCENDING_DIGITS: CharacterMap = CharacterMap {
 fn pad(number: Number, integer_digits: u8, fraction_digits: u8) -> Option<String> {
     let width = usize::from(integer_digits) + usize::from(fraction_digits);
     let digits = format!("{:0width$}", number.scaled_magnitude(fraction_digits)?);
+    // Padded digits of a negative number would sort the wrong way round.
     if number.is_negative() || digits.len() > width {
         return None;
     }

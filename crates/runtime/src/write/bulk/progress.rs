@@ -108,6 +108,7 @@ impl BulkProgress {
     /// After a turn, which did something or found that there was nothing to do.
     pub fn after(&self, turn: Option<&BulkTurn>, did: bool) -> Self {
         let mut next = self.clone();
+        // An element for which there was nothing to do is passed, and not counted.
         next.done += u64::from(did && turn.is_some());
         match turn {
             Some(BulkTurn::Element(_)) => next.element += 1,
@@ -152,6 +153,7 @@ pub(super) fn place_of(operation: &WriteOperation<'_>) -> Result<Item, RuntimeEr
     let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
     let sent = values::json_text::json_of(&Value::M(operation.request.args.clone()));
     let key = operation.request.idempotency_key.clone().unwrap_or_default();
+    // With what was sent: the same key with other arguments is another operation, whose progress is not this one's.
     let asked = texts_hash(&[&key, &sent]);
     match caller {
         Some(caller) => own_row_key(operation.model, "progress", &[&operation.write.name, caller, &asked]),
