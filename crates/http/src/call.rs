@@ -430,7 +430,7 @@ fn panicked(ended: tokio::task::JoinError, operation: &str, request_id: &str) ->
 }
 
 fn panicked_with(reason: Option<String>, operation: &str, request_id: &str) -> Problem {
-    tracing::error!(request_id, operation, reason, "a write made the service panic");
+    tracing::error!(request_id, operation, reason, "a request made the service panic");
     internal_problem()
 }
 

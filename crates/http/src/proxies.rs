@@ -157,7 +157,9 @@ fn forwarded(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
         .map(|value| value.to_str().ok())
         .collect();
     for line in lines.into_iter().rev() {
-        let elements = match line {
+        // A client's quote that is never closed would take in what the proxy wrote behind it: such a line names nobody.
+        let is_closed = |line: &&str| line.matches('"').count().is_multiple_of(2);
+        let elements = match line.filter(is_closed) {
             Some(line) => outside_quotes(line, ','),
             None => vec![""],
         };
@@ -320,6 +322,9 @@ mod tests {
             "for=\"192.0.2.7",
             "for=192.0.2.7;for=192.0.2.8",
             "for=192.0.2.7,",
+            // What a client wrote itself ends in a quote that takes in what the proxy wrote.
+            "for=1.1.1.1;by=\", for=192.0.2.7",
+            "for=1.1.1.1;by=\", for=\"[2001:db8::7]:4711\"",
         ] {
             assert_eq!(
                 client(&proxies, "10.0.0.1", &[("forwarded", sent)]),

@@ -57,7 +57,8 @@ impl RateLimit {
     }
 
     fn count_at(&self, caller: &str, now: Duration) -> RateLeft {
-        let step = self.window / self.count;
+        // Of more requests than a window has nanoseconds each takes one all the same, or there would be no limit.
+        let step = (self.window / self.count).max(Duration::from_nanos(1));
         let mut all = self.empty_at.lock().unwrap_or_else(PoisonError::into_inner);
         // Only where it is full, since it goes through all of them.
         if all.len() >= CALLERS_MAX && !all.contains_key(caller) {
@@ -74,7 +75,7 @@ impl RateLimit {
         }
         let used = if admitted { filled - now } else { empty_at - now };
         let free = self.window.saturating_sub(used);
-        let remaining = u32::try_from(free.as_nanos() / step.as_nanos().max(1)).unwrap_or(u32::MAX);
+        let remaining = u32::try_from(free.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX);
         RateLeft {
             remaining,
             next: (used + step).saturating_sub(self.window),

@@ -233,6 +233,6 @@ pub(crate) fn folder_identity(file: &fs::Metadata) -> FileIdentity {
 
 /// There an open file that is locked cannot be removed.
 #[cfg(not(unix))]
-pub(crate) fn file_identity(_: &fs::Metadata) -> FileIdentity {
+pub(crate) fn folder_identity(_: &fs::Metadata) -> FileIdentity {
     FileIdentity { device: 0, number: 0 }
 }

@@ -80,8 +80,11 @@ pub(crate) async fn batch_get_item(endpoint: &Endpoint, input: &Input<'_>) -> Re
         .collect();
     let mut unprocessed = Map::new();
     for left in &answer.unprocessed {
-        // What is left is asked for again as it was asked for.
-        let mut again = tables.get(&left.table).cloned().unwrap_or_else(|| json!({}));
+        // What is left is asked for again as it was asked for, by a name or an ARN.
+        let asked = tables
+            .iter()
+            .find(|(name, _)| name_of_arn(name).unwrap_or(name) == left.table);
+        let mut again = asked.map_or_else(|| json!({}), |(_, asked)| asked.clone());
         if let Json::Object(again) = &mut again {
             again.insert("Keys".to_owned(), left.keys.iter().map(value::item_json).collect());
         }
