@@ -115,11 +115,24 @@ impl<'t> ReadBudget<'t> {
     pub(crate) fn take_page(&self, page: &PageAnswer) -> Result<(), RuntimeError> {
         // What was looked at, and not what was kept: it is the work that is bounded.
         self.rows.fetch_add(page.scanned, Ordering::Relaxed);
+        self.hold_brought(page.items.len(), page.scanned, &page.consumed)
+    }
+
+    /// Counts what was fetched by keys: its memory alone, for it is as many rows as were looked at where the keys come from.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no room for it.
+    pub(crate) fn take_fetched(&self, items: usize, consumed: &Consumed) -> Result<(), RuntimeError> {
+        self.hold_brought(items, items, consumed)
+    }
+
+    fn hold_brought(&self, items: usize, scanned: usize, consumed: &Consumed) -> Result<(), RuntimeError> {
         let Some(memory) = &self.memory else { return Ok(()) };
-        if page.items.is_empty() {
+        if items == 0 {
             return Ok(());
         }
-        let bytes = brought_bytes(&page.consumed, page.items.len(), page.scanned);
+        let bytes = brought_bytes(consumed, items, scanned);
         // All of the request, since the pages that came before are still there.
         let all = self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         match memory.hold(all) {
@@ -296,5 +309,12 @@ mod tests {
         assert!(budget.take_page(&page(0)).is_ok());
         budget.keep_none();
         assert!(budget.take_page(&page(4)).is_ok());
+        // What is fetched by keys takes room as what is read in ranges does.
+        assert!(matches!(
+            budget.take_fetched(1, &page(4).consumed),
+            Err(RuntimeError::NoRoom)
+        ));
+        budget.keep_none();
+        assert!(budget.take_fetched(4, &page(4).consumed).is_ok());
     }
 }

@@ -343,7 +343,7 @@ impl<'a> RangeRows<'a> {
         if let Some(follow) = follow {
             // Before rows enter the buffer: the merge compares what is in it, and a thin row may lack what it is ordered by.
             arrived = follow
-                .rows(store, (model, entity), arrived, &mut consumed, scope)
+                .rows(store, (model, entity), arrived, &mut consumed, (scope, budget))
                 .await?;
         }
         self.buffer.extend(arrived);
@@ -438,7 +438,7 @@ impl WholeRowFetch<'_> {
         (model, of): (&Model, &Entity),
         thin: Vec<Arrived<'a>>,
         consumed: &mut Consumed,
-        scope: Scope<'_>,
+        (scope, budget): (Scope<'_>, &ReadBudget<'_>),
     ) -> Result<Vec<Arrived<'a>>, RuntimeError> {
         let mut wanted_rows = Vec::with_capacity(thin.len());
         for arrived in thin {
@@ -475,6 +475,7 @@ impl WholeRowFetch<'_> {
             self.consistent,
         )
         .await?;
+        budget.take_fetched(items.len(), &cost)?;
         *consumed += &cost;
         let items: BTreeMap<Item, Item> = items.into_iter().map(|item| (table_key(model, &item), item)).collect();
         let mut whole = Vec::with_capacity(thin.len());

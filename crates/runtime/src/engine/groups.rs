@@ -195,6 +195,7 @@ async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<WholeRows>
     let keys: Vec<Item> = keys.into_iter().cloned().collect();
     let (model, consistent) = (first.model, first.consistent);
     let (items, consumed) = batch_get(first.store, first.bounds(), &model.table.name, &keys, consistent).await?;
+    first.budget.take_fetched(items.len(), &consumed)?;
     let items: HashMap<Item, Item> = items.into_iter().map(|item| (table_key(model, &item), item)).collect();
     let rows = keyed.iter().map(|row| {
         let found = row.as_ref().and_then(|(key, row)| Some((row, items.get(key)?)));

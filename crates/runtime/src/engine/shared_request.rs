@@ -110,6 +110,7 @@ impl<'a> ReadCall<'a> {
         if !request.gets.is_empty() {
             // Somebody who writes one of the items is no reason to refuse a read.
             let answer = retry::retried_past_conflicts(engine.bounds(), || engine.store.transact_get(&request)).await?;
+            self.budget.take_fetched(answer.items.len(), &answer.consumed)?;
             self.consumed += &answer.consumed;
             items.extend(answer.items.into_iter().filter(Option::is_some));
         }

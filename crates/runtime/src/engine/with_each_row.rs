@@ -73,6 +73,7 @@ impl<'a> ReadCall<'a> {
         let once: Vec<Item> = once.into_iter().collect();
         let consistent = part.selection.consistent || self.read.consistent.is_some();
         let (items, consumed) = batch_get(&engine.store, engine.bounds(), &model.table.name, &once, consistent).await?;
+        self.budget.take_fetched(items.len(), &consumed)?;
         self.consumed += &consumed;
         let by_key: HashMap<Item, Item> = items
             .into_iter()
