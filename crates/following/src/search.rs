@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use singlet_changes::ChangeSource;
 use singlet_face::Company;
@@ -10,6 +11,10 @@ use singlet_search::{IndexPlace, SearchError, SearchFollower};
 
 use crate::noticed::Noticed;
 use crate::pace::{away_pause, head_pause, now_millis, stream_late_millis};
+
+/// How long changes wait for others at the head of the stream, once some were committed. A commit costs a note in the table, some files, and
+/// memory that is given back only after a while: one for every few changes took most of what a service held under a steady load.
+const COMMIT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Where the indexes of a service lie.
 #[derive(Clone, Debug)]
@@ -81,10 +86,11 @@ pub(crate) async fn search_for_ever(
                     tracing::info!(system = model.name, "the search index has every row");
                 }
                 noticed.note_searched(step.newest_at);
-                if step.records > 0 {
-                    continue;
+                match (step.is_committed && words.is_at_rest(), step.records) {
+                    (true, _) => COMMIT_PAUSE,
+                    (false, 0) => head_pause(company),
+                    (false, _) => continue,
                 }
-                head_pause(company)
             }
             Err(error) => {
                 if failures == 0 {

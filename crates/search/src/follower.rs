@@ -71,6 +71,8 @@ pub struct SearchStep {
     pub changes: usize,
     /// Whether all rows were read anew.
     pub is_snapshot: bool,
+    /// Whether what was put can be found now.
+    pub is_committed: bool,
     /// When the newest of the changes happened, in seconds since 1970.
     pub newest_at: Option<i64>,
 }
@@ -157,6 +159,7 @@ impl SearchFollower {
         let is_old = self.place.is_kept() && now().saturating_sub(opened.committed_at) >= IDLE_MILLIS;
         if is_due || is_old {
             opened = self.commit(opened, now()).await?;
+            step.is_committed = true;
         }
         if opened.pending == 0 && (is_quiet || at_head) {
             // Not before: what an earlier process left may be far behind.
