@@ -40,6 +40,9 @@ pub const FOLLOWERS_MAX: usize = 32;
 pub const NAME_CHARS_MAX: usize = 64;
 /// How the names of lakes begin. They read all rows anew where they cannot go on.
 pub const LAKE_FOLLOWERS: &str = "lake-";
+
+/// How names of followers begin that bring words into an index of their own process.
+pub const SEARCH_FOLLOWERS: &str = "search-";
 /// How many gaps of a follower are kept; later ones make the last longer.
 pub const GAPS_MAX: usize = 16;
 /// How often a row is tried to be written that others write too.

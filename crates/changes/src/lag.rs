@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::followers::{FollowError, Followers};
+use crate::followers::{FollowError, Followers, SEARCH_FOLLOWERS};
 use crate::reader::ChangeReader;
 
 /// How many changes are counted for the lag of a follower.
@@ -56,14 +56,16 @@ impl Followers {
         Ok(Some(Lag::Changes(changes)))
     }
 
-    /// Has all go on from the head, which they have come to: what lies between what they noted and there tells them nothing.
+    /// Has all go on from the head, which they have come to: what lies between what they noted and there tells them nothing. An index of words
+    /// goes on where it is: it is one process's, and reads by that one's model from its first moment to its last.
     ///
     /// # Errors
     ///
     /// Where one has noted something meanwhile or is behind ([`FollowError::Overtaken`]), unless it may miss what it is behind and has that
     /// noted as a gap; or where the store fails.
     pub async fn all_to_head(&self, may_miss: &(dyn Fn(&str) -> bool + Sync), now: i64) -> Result<(), FollowError> {
-        for name in self.names().await? {
+        let names = self.names().await?.into_iter();
+        for name in names.filter(|name| !name.starts_with(SEARCH_FOLLOWERS)) {
             let Some(noted) = self.noted_of(&name).await? else {
                 continue;
             };

@@ -41,7 +41,9 @@ mod webhooks;
 pub use change::{Change, ChangeId, ChangeKind, at_text};
 pub use decode::{ChangeDecoder, Decoded, Misfit};
 pub use follow::{COMMIT_WRITES_MAX, Follower};
-pub use followers::{FOLLOWERS_MAX, FollowError, Followers, GAPS_MAX, Gap, LAKE_FOLLOWERS, NAME_CHARS_MAX, Noted};
+pub use followers::{
+    FOLLOWERS_MAX, FollowError, Followers, GAPS_MAX, Gap, LAKE_FOLLOWERS, NAME_CHARS_MAX, Noted, SEARCH_FOLLOWERS,
+};
 pub use lag::Lag;
 pub use lease::{LEASE_MILLIS, Lease};
 pub use of_stream::is_of_following;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use singlet_changes::{
-    Change, ChangePage, ChangeReader, ChangeSource, FollowError, Followers, Noted, SnapshotReader, SnapshotRow, Told,
+    Change, ChangePage, ChangeReader, ChangeSource, FollowError, Followers, Noted, SEARCH_FOLLOWERS, SnapshotReader,
+    SnapshotRow, Told,
 };
 use singlet_item::Item;
 use singlet_model::Model;
@@ -455,7 +456,7 @@ fn is_noted(mark: &Mark, noted: &StreamPosition) -> bool {
 }
 
 fn name_of(mark: &Mark) -> String {
-    format!("search-{}", mark.id)
+    format!("{SEARCH_FOLLOWERS}{}", mark.id)
 }
 
 fn random_id() -> Result<String, SearchError> {

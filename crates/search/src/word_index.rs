@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use singlet_face::Face;
 use singlet_model::Model;
 use singlet_model::evaluate::geo::Place;
 use singlet_model::word_forms::Language;
@@ -176,6 +177,8 @@ fn schema() -> (Schema, Fields) {
 #[derive(Clone, Debug)]
 pub(crate) struct Searched {
     pub entity: String,
+    /// What stands for how its rows are stored: an index holds their keys, and those of another model lead nowhere.
+    pub face: String,
     pub attributes: Vec<String>,
     pub language: Option<Language>,
     pub terms: BTreeSet<String>,
@@ -185,9 +188,13 @@ pub(crate) struct Searched {
 /// What of a model's rows is searched.
 pub(crate) fn searched_entities(model: &Model) -> Vec<Searched> {
     let searches = model.searches.iter();
+    // What settings say of keys is left out: a service with other ones is refused by its table.
+    let faces = Face::of(model, &BTreeMap::new()).entity_hashes();
     let searched = searches.filter_map(|search| {
+        let entity = model.entity(search.entity)?.name.clone();
         Some(Searched {
-            entity: model.entity(search.entity)?.name.clone(),
+            face: faces.get(&entity).cloned().unwrap_or_default(),
+            entity,
             attributes: search.attributes.clone(),
             language: search.language,
             terms: search_terms(model, search.entity),
@@ -204,8 +211,9 @@ pub(crate) fn layout_of(searched: &[Searched]) -> String {
         let terms: Vec<&str> = one.terms.iter().map(String::as_str).collect();
         let language = one.language.map(|language| format!(" in {language}"));
         said.push(format!(
-            "{}: {}{} by {} at {}",
+            "{} as {}: {}{} by {} at {}",
             one.entity,
+            one.face,
             one.attributes.join(" "),
             language.unwrap_or_default(),
             terms.join(" "),

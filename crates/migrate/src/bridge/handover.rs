@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use singlet_changes::{FollowError, Followers, LAKE_FOLLOWERS, Lag, TallyFollower, TriggerFollower, Unobserved};
+use singlet_changes::{
+    FollowError, Followers, LAKE_FOLLOWERS, Lag, SEARCH_FOLLOWERS, TallyFollower, TriggerFollower, Unobserved,
+};
 use singlet_runtime::{Engine, Migration, MigrationPhase, TableControl};
 
 use super::roll::Roll;
@@ -37,6 +39,12 @@ enum Until {
     Head,
 }
 
+/// Whether a follower is one process's own. It is not waited for: where that process ended, nobody brings it on, and where it runs it reads
+/// by its own model and waits itself for the rest to end.
+fn is_of_process(name: &str) -> bool {
+    name.starts_with(SEARCH_FOLLOWERS)
+}
+
 impl Bridge {
     /// Whether something follows the changes of the table.
     pub(super) fn is_followed(&self) -> bool {
@@ -48,7 +56,9 @@ impl Bridge {
         self.follow_old(control, Until::Passed).await?;
         // Before the rest begins: while rows rest nobody can write, so that only little may be left to do then.
         let mut behind = self.followers().followers_behind().await?;
-        behind.retain(|(_, lag)| !matches!(lag, Lag::Changes(changes) if *changes < BEHIND_MAX));
+        behind.retain(|(name, lag)| {
+            !is_of_process(name) && !matches!(lag, Lag::Changes(changes) if *changes < BEHIND_MAX)
+        });
         match behind.is_empty() {
             true => Ok(()),
             false => Err(MigrateError::Behind(behind)),
@@ -66,7 +76,7 @@ impl Bridge {
             // A lake that misses something reads all rows anew; whoever else misses a change has lost it.
             let may_miss = |name: &str| is_late && name.starts_with(LAKE_FOLLOWERS);
             let mut behind = followers.followers_behind().await?;
-            behind.retain(|(name, _)| !may_miss(name));
+            behind.retain(|(name, _)| !is_of_process(name) && !may_miss(name));
             if behind.is_empty() {
                 match followers.all_to_head(&may_miss, (self.clock)().div_euclid(1_000)).await {
                     // One of them has noted something meanwhile.
