@@ -4,7 +4,7 @@
 //!   back, [`Template::order_after`] says whether keys sort as values do.
 //! - A [`Variable`] has a [`Domain`], the values that it may take, and a [`Form`], how a value stands in the text. Where
 //!   values contain the [`Delimiter`] it is escaped, so that no value can forge a part or an entity.
-//! - [`collision`] decides whether the keys of two entities can be equal, [`ambiguity`] whether one entity's values can
+//! - [`decide_collision`] decides whether the keys of two entities can be equal, [`decide_ambiguity`] whether one entity's values can
 //!   be read from its keys in two ways. Both are decided over the whole of all domains and show a [`Witness`].
 //!
 //! Four folders: `encoding` from values to keys, `decoding` back, `languages` for the sets of texts that both speak of, and

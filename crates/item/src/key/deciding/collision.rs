@@ -61,16 +61,16 @@ impl Verdict {
 /// Keys of different types never collide. A prefix is a template that ends in [`Part::Anything`].
 ///
 /// ```
-/// use singlet_item::key::{Delimiter, Domain, Part, Template, collide};
+/// use singlet_item::key::{Delimiter, Domain, Part, Template, colliding_values};
 ///
 /// let template = |parts| Template::new(parts, Delimiter::default());
 /// let orders = template(vec![Part::text("ORDER"), Part::Anything])?;
 /// let items = template(vec![Part::text("ORDERITEM#"), Part::bare_variable("id", Domain::Ulid)])?;
-/// let witness = collide(&[orders], &[items.clone()]).expect("`ORDER` reaches order items");
+/// let witness = colliding_values(&[orders], &[items.clone()]).expect("`ORDER` reaches order items");
 /// assert!(witness.keys[0].starts_with("ORDERITEM#"));
 ///
 /// let orders = template(vec![Part::text("ORDER#"), Part::Anything])?;
-/// assert_eq!(collide(&[orders], &[items]), None);
+/// assert_eq!(colliding_values(&[orders], &[items]), None);
 /// # Ok::<(), singlet_item::key::TemplateError>(())
 /// ```
 pub fn decide_collision(left: &[Template], right: &[Template]) -> Verdict {
